@@ -1,0 +1,70 @@
+//! Where weights come from, and who is told how far their loading is.
+
+use crate::DType;
+use std::sync::Arc;
+
+/// Bytes that stay where they are while somebody holds them: a mapped file, an embedded one, a vector.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// The encoded bytes of a tensor, without a copy where the source can avoid one.
+#[derive(Clone)]
+pub struct WeightBytes {
+    /// What keeps the bytes alive.
+    pub data: SharedBytes,
+    /// Where the tensor begins in `data`.
+    pub offset: usize,
+    /// Its bytes.
+    pub len: usize,
+}
+
+impl WeightBytes {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &(*self.data).as_ref()[self.offset..self.offset + self.len]
+    }
+}
+
+/// Type and shape of a weight as a matrix: `rows` rows of `cols` values that lie one after the other in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightInfo {
+    /// Encoding of the values.
+    pub dtype: DType,
+    /// Dimensions in the order of the file: the first is the one whose values are neighbours (`cols`).
+    pub dims: Vec<u64>,
+}
+
+/// A source of named tensors. A GGUF file is one; tests make theirs from numbers.
+pub trait WeightSource: Send + Sync {
+    /// Type and shape of a tensor, or `None` if there is no such tensor.
+    fn info(&self, name: &str) -> Option<WeightInfo>;
+
+    /// Its bytes. The error is a line that names the tensor.
+    fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError>;
+}
+
+/// Why a source can't give a tensor's bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("tensor {tensor}: {reason}")]
+pub struct SourceError {
+    /// Its name.
+    pub tensor: String,
+    /// What is wrong: "not in the file", an I/O error.
+    pub reason: String,
+}
+
+/// Told how far a long piece of work is; may be called from several threads.
+pub trait Progress: Send + Sync {
+    /// `done` of `total` bytes.
+    fn update(&self, done: u64, total: u64);
+    /// True if the work should end early (Ctrl-C).
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Progress that nobody looks at.
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn update(&self, _done: u64, _total: u64) {}
+}
