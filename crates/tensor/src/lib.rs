@@ -1,8 +1,32 @@
 //! The ground of Inkstone: data types and block formats, shapes, operations with their definitions, the records of a
 //! step, and the one definition of sampling. It knows nothing of files, engines or text.
 
+mod array;
+pub mod body;
+mod custom;
 mod dtype;
+pub mod op;
+pub mod ops;
+mod shape;
 mod source;
+pub mod step;
 
+pub use array::{Array, NoMemory};
+pub use custom::CustomOp;
 pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
+pub use op::Op;
+pub use shape::{Dim, Sizes, Type};
 pub use source::{NoProgress, Progress, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};
+
+/// Until math/mod.rs is there (to be replaced by `pub mod math;`).
+mod math {
+    pub(crate) fn exp(x: f64) -> f64 {
+        x.exp()
+    }
+    pub(crate) fn sin(x: f64) -> f64 {
+        x.sin()
+    }
+    pub(crate) fn cos(x: f64) -> f64 {
+        x.cos()
+    }
+}

@@ -1,0 +1,237 @@
+//! Operations: what a model is made of. Each has its own file under `ops/` with its attributes, its types (`infer`),
+//! its meaning (`eval`) and its cost. Every kernel of every engine is checked against `eval`, and none calls it.
+
+use crate::body::Region;
+use crate::custom::CustomOp;
+use crate::ops::*;
+use crate::step::StepView;
+use crate::{Array, Sizes, Type};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+
+/// Types of operands or results.
+pub type Types = SmallVec<[Type; 2]>;
+/// Values of operands or results.
+pub type Arrays = SmallVec<[Array; 8]>;
+
+/// An operand that does not fit, and what would.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("operand {operand} is {found}, expected {expected}")]
+pub struct Mismatch {
+    /// Index of the operand.
+    pub operand: usize,
+    /// Its type, or "missing".
+    pub found: String,
+    /// What the op takes there.
+    pub expected: String,
+}
+
+/// What an op moves and computes, for rooflines and choices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Bytes read and written at least once.
+    pub bytes: u64,
+    /// Additions and multiplications.
+    pub flops: u64,
+}
+
+/// What a file under `ops/` implements.
+pub trait OpDef {
+    /// Its name, as plans and kernels spell it.
+    fn name(&self) -> &'static str;
+
+    /// Attributes as they are printed, hashed and compared; empty if there are none.
+    fn attributes(&self) -> String {
+        String::new()
+    }
+
+    /// The operand that is consumed: a state, whose memory becomes the last result.
+    fn consumes(&self) -> Option<usize> {
+        None
+    }
+
+    /// The types of the results.
+    ///
+    /// # Errors
+    /// The operand that does not fit.
+    fn infer(&self, ins: &Operands) -> Result<Types, Mismatch>;
+
+    /// The definition: results from operands, in plain loops with sums in f64. The operand that is consumed is moved
+    /// in and comes back as the last result.
+    ///
+    /// # Panics
+    /// If the operands are not of types that `infer` accepts, or the step names rows, pages or tokens that are not there.
+    fn eval(&self, step: &StepView, ins: Arrays) -> Arrays;
+
+    /// Bytes and flops for operands and results of these types.
+    fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
+        let moved =
+            |types: &[Type]| types.iter().filter(|t| !t.state).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
+        let flops = outs.iter().filter(|t| !t.state).fold(0u64, |n, t| n.saturating_add(t.elements(sizes)));
+        Cost { bytes: moved(ins).saturating_add(moved(outs)), flops }
+    }
+}
+
+/// The types of an op's operands, with the checks that ops share.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a>(pub &'a [Type]);
+
+impl Operands<'_> {
+    /// The error that operand `i` should be `expected`.
+    pub fn mismatch(&self, i: usize, expected: impl Into<String>) -> Mismatch {
+        let found = self.0.get(i).map_or_else(|| "missing".to_owned(), Type::to_string);
+        Mismatch { operand: i, found, expected: expected.into() }
+    }
+
+    /// Between `least` and `most` operands.
+    pub fn count(&self, least: usize, most: usize) -> Result<(), Mismatch> {
+        match self.0.len() {
+            n if n < least => Err(self.mismatch(n, format!("one of {least} operands"))),
+            n if n > most => Err(self.mismatch(most, format!("nothing: it takes {most} operands"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Operand `i` is exactly `want`.
+    pub fn is(&self, i: usize, want: Type) -> Result<Type, Mismatch> {
+        if self.0.get(i) == Some(&want) { Ok(want) } else { Err(self.mismatch(i, want.to_string())) }
+    }
+
+    /// Operand `i` is a matrix of f32, not a state.
+    pub fn f32(&self, i: usize) -> Result<Type, Mismatch> {
+        self.some(i, "a matrix of f32", |t| t.dtype == crate::DType::F32 && !t.state)
+    }
+
+    /// Operand `i` is a matrix, not a state, of any dtype that can be decoded.
+    pub fn decodable(&self, i: usize) -> Result<Type, Mismatch> {
+        self.some(i, "a matrix that can be decoded", |t| t.dtype.info().decode.is_some() && !t.state)
+    }
+
+    /// Operand `i`, if `ok` holds for it.
+    pub fn some(&self, i: usize, expected: &str, ok: impl Fn(&Type) -> bool) -> Result<Type, Mismatch> {
+        self.0.get(i).copied().filter(ok).ok_or_else(|| self.mismatch(i, expected))
+    }
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $variant:ident,)+) => {
+        /// An operation with its attributes.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Op {
+            $($(#[$doc])* $variant($variant),)+
+            /// A body that a kernel can do in one go; it means its body.
+            Region(Arc<Region>),
+            /// An op from outside.
+            Custom(Arc<dyn CustomOp>),
+        }
+
+        impl Op {
+            fn def(&self) -> &dyn OpDef {
+                match self {
+                    $(Op::$variant(op) => op,)+
+                    Op::Region(region) => region.as_ref(),
+                    Op::Custom(op) => op,
+                }
+            }
+        }
+
+        $(impl From<$variant> for Op {
+            fn from(op: $variant) -> Op {
+                Op::$variant(op)
+            }
+        })+
+    };
+}
+
+ops! {
+    /// (carry) -> rows
+    BeginStep,
+    /// (rows, table) -> x
+    Embed,
+    /// (x, w, bias?) -> x w^T + bias
+    Linear,
+    /// (x, w) -> x / rms(x) * w
+    RmsNorm,
+    /// (x, rows) -> x rotated by position
+    Rope,
+    /// (cache, x, rows) -> cache
+    KvWrite,
+    /// (q, k, v, rows) -> x
+    Attend,
+    /// (x, ...) -> x, element by element
+    Map,
+    /// (x) -> x in another dtype
+    Quantize,
+    /// (x) -> the rows whose logits are wanted
+    GatherRows,
+    /// (history, rows) -> history
+    HistoryWrite,
+    /// (logits, rows, history) -> records
+    Sample,
+    /// (logits, records) -> scores
+    Score,
+    /// (carry, records) -> carry
+    Accept,
+    /// (carry, rows) -> carry
+    Advance,
+}
+
+impl Op {
+    /// Its name, as plans and kernels spell it.
+    pub fn name(&self) -> &str {
+        match self {
+            Op::Region(r) => &r.name,
+            Op::Custom(c) => c.name(),
+            op => op.def().name(),
+        }
+    }
+
+    /// See [`OpDef::attributes`].
+    pub fn attributes(&self) -> String {
+        self.def().attributes()
+    }
+
+    /// See [`OpDef::consumes`].
+    pub fn consumes(&self) -> Option<usize> {
+        self.def().consumes()
+    }
+
+    /// See [`OpDef::infer`].
+    ///
+    /// # Errors
+    /// The operand that does not fit.
+    pub fn infer(&self, ins: &[Type]) -> Result<Types, Mismatch> {
+        self.def().infer(&Operands(ins))
+    }
+
+    /// See [`OpDef::eval`].
+    pub fn eval(&self, step: &StepView, ins: Arrays) -> Arrays {
+        self.def().eval(step, ins)
+    }
+
+    /// See [`OpDef::cost`].
+    pub fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
+        self.def().cost(ins, outs, sizes)
+    }
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Region(a), Op::Region(b)) => a == b,
+            (Op::Custom(a), Op::Custom(b)) => a.key() == b.key(),
+            (a, b) => a.name() == b.name() && a.attributes() == b.attributes(),
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.attributes() {
+            none if none.is_empty() => f.write_str(self.name()),
+            attributes => write!(f, "{}({attributes})", self.name()),
+        }
+    }
+}

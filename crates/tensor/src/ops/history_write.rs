@@ -1,0 +1,45 @@
+use super::one;
+use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
+use crate::step::{GROUPS, ROWS, StepView, rows};
+use crate::{Dim, Type};
+
+/// `(history, rows) -> history`: the token of each row at the place of its position. The history is paged like a cache,
+/// so that penalties find the tokens of a prefix that is shared or was computed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryWrite {
+    /// The layer group whose page table is used.
+    pub group: usize,
+}
+
+/// The type of the history.
+pub const HISTORY: Type = Type::u32(Dim::Slots, 1).state();
+
+impl OpDef for HistoryWrite {
+    fn name(&self) -> &'static str {
+        "history_write"
+    }
+
+    fn attributes(&self) -> String {
+        format!("group {}", self.group)
+    }
+
+    fn consumes(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
+        ins.count(2, 2)?;
+        ins.some(0, "a history (state u32[Slots, 1])", |h| *h == HISTORY && self.group < GROUPS)?;
+        ins.is(1, ROWS)?;
+        Ok(Types::from_slice(&[HISTORY]))
+    }
+
+    fn eval(&self, step: &StepView, mut ins: Arrays) -> Arrays {
+        let mut history = ins.remove(0);
+        let words = history.all_mut::<u32>();
+        for row in rows(ins[0].all()) {
+            words[step.place(row.seq as usize, self.group, row.position as usize)] = row.token;
+        }
+        one(history)
+    }
+}

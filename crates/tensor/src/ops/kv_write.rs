@@ -1,0 +1,53 @@
+use super::one;
+use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
+use crate::step::{GROUPS, ROWS, StepView, rows};
+use crate::{Dim, Sizes, Type};
+
+/// `(cache, x, rows) -> cache`: each row of x, encoded in the cache's dtype, at the place of its position. A cache holds
+/// the keys or the values of one layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvWrite {
+    /// The layer group whose page table is used.
+    pub group: usize,
+}
+
+impl OpDef for KvWrite {
+    fn name(&self) -> &'static str {
+        "kv_write"
+    }
+
+    fn attributes(&self) -> String {
+        format!("group {}", self.group)
+    }
+
+    fn consumes(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
+        ins.count(3, 3)?;
+        let x = ins.f32(1)?;
+        let fits = |c: &Type| {
+            let info = c.dtype.info();
+            let codec = info.encode.is_some() && info.decode.is_some();
+            c.state && codec && (c.rows, c.cols) == (Dim::Slots, x.cols) && self.group < GROUPS
+        };
+        let cache = ins.some(0, &format!("a state [Slots, {}] that can be encoded", x.cols), fits)?;
+        ins.is(2, ROWS)?;
+        Ok(Types::from_slice(&[cache]))
+    }
+
+    fn eval(&self, step: &StepView, mut ins: Arrays) -> Arrays {
+        let mut cache = ins.remove(0);
+        let (x, positions) = (&ins[0], rows(ins[1].all()));
+        for (r, row) in positions.enumerate() {
+            cache.encode_row(step.place(row.seq as usize, self.group, row.position as usize), x.row(r));
+        }
+        one(cache)
+    }
+
+    fn cost(&self, ins: &[Type], _outs: &[Type], sizes: &Sizes) -> Cost {
+        let written = ins[0].row_bytes().saturating_mul(ins[1].rows.at(sizes) as u64);
+        Cost { bytes: ins[1].bytes(sizes).saturating_add(written), flops: 0 }
+    }
+}

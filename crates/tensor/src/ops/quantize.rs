@@ -1,0 +1,37 @@
+use super::one;
+use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
+use crate::step::StepView;
+use crate::{Array, DType, Type};
+
+/// `(x) -> x` in another dtype, each row on its own: what a numerics does to its activations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantize {
+    /// The dtype of the result.
+    pub to: DType,
+}
+
+impl OpDef for Quantize {
+    fn name(&self) -> &'static str {
+        "quantize"
+    }
+
+    fn attributes(&self) -> String {
+        self.to.name().to_owned()
+    }
+
+    fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
+        ins.count(1, 1)?;
+        let x = ins.f32(0)?;
+        if self.to.info().encode.is_none() || self.to.row_bytes(x.cols).is_none() {
+            return Err(ins.mismatch(0, format!("rows of whole blocks of {}, which can be encoded", self.to)));
+        }
+        Ok(Types::from_slice(&[Type { dtype: self.to, ..x }]))
+    }
+
+    fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
+        let x = &ins[0];
+        let mut out = Array::zeros(self.to, x.rows(), x.cols()).expect("no larger than its operand");
+        (0..x.rows()).for_each(|r| out.encode_row(r, x.row(r)));
+        one(out)
+    }
+}

@@ -1,0 +1,80 @@
+use super::one;
+use crate::math;
+use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
+use crate::step::{ROWS, StepView, rows};
+use crate::{Array, Sizes, Type};
+use std::sync::Arc;
+
+/// Which elements of a head turn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// 2i and 2i + 1.
+    Neighbours,
+    /// i and i + n / 2, of the n dimensions that turn.
+    Halves,
+}
+
+/// `(x, rows) -> x`: the i-th pair of each head turns by position times `frequencies[i]` radians (Su et al. 2021, arXiv
+/// 2104.09864) and is scaled by `magnitude`; dimensions without a pair stay as they are. All kinds of scaling (linear,
+/// YaRN, factors of a file) are ways to choose the frequencies, which is the model's part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rope {
+    /// Values in a head.
+    pub head_dim: usize,
+    /// Radians a position, one a pair.
+    pub frequencies: Arc<[f64]>,
+    /// What the rotated values are multiplied by.
+    pub magnitude: f64,
+    /// Which elements make a pair.
+    pub pairs: Pairs,
+}
+
+impl OpDef for Rope {
+    fn name(&self) -> &'static str {
+        "rope"
+    }
+
+    fn attributes(&self) -> String {
+        // FNV-1a over the bits: tables of frequencies are too long to print, but must differ in print if they differ.
+        let bits = self.frequencies.iter().flat_map(|f| f.to_bits().to_le_bytes());
+        let hash = bits.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        let (n, last) = (self.frequencies.len(), self.frequencies.last().copied().unwrap_or(0.0));
+        let Rope { head_dim, magnitude, pairs, .. } = self;
+        format!("head_dim {head_dim}, {n} {pairs:?} to {last:.3e} #{:08x}, magnitude {magnitude}", hash >> 32)
+    }
+
+    fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
+        ins.count(2, 2)?;
+        let (dim, turning) = (self.head_dim, 2 * self.frequencies.len());
+        let expected = format!("f32[Rows, heads * {dim}] with at least {turning} dimensions a head");
+        let x = ins.some(0, &expected, |x| dim >= turning && dim > 0 && x.cols % dim == 0)?;
+        ins.f32(0)?;
+        ins.is(1, ROWS)?;
+        Ok(Types::from_slice(&[x]))
+    }
+
+    fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
+        let positions: Vec<f64> = rows(ins[1].all()).map(|r| f64::from(r.position)).collect();
+        let (x, half) = (&ins[0], self.frequencies.len());
+        one(Array::from_rows(x.rows(), x.cols(), |r, out| {
+            out.copy_from_slice(x.row(r));
+            for (i, frequency) in self.frequencies.iter().enumerate() {
+                let angle = positions[r] * frequency;
+                let (sin, cos) = (math::sin(angle) * self.magnitude, math::cos(angle) * self.magnitude);
+                let (first, second) = match self.pairs {
+                    Pairs::Neighbours => (2 * i, 2 * i + 1),
+                    Pairs::Halves => (i, i + half),
+                };
+                for head in out.chunks_exact_mut(self.head_dim) {
+                    let (a, b) = (f64::from(head[first]), f64::from(head[second]));
+                    head[first] = (a * cos - b * sin) as f32;
+                    head[second] = (b * cos + a * sin) as f32;
+                }
+            }
+        }))
+    }
+
+    fn cost(&self, ins: &[Type], _outs: &[Type], sizes: &Sizes) -> Cost {
+        Cost { bytes: ins[0].bytes(sizes).saturating_mul(2), flops: ins[0].elements(sizes).saturating_mul(3) }
+    }
+}

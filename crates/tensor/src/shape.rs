@@ -1,0 +1,102 @@
+//! Types of values: a dtype and a matrix shape whose number of rows may be a symbol.
+
+use crate::DType;
+use std::fmt;
+
+/// A number of rows: known when a model is traced, or only when a step is composed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dim {
+    /// A number.
+    N(usize),
+    /// The tokens of the step.
+    Rows,
+    /// The rows of the step whose logits are wanted.
+    LogitRows,
+    /// The places of a cache: pages times tokens a page.
+    Slots,
+}
+
+/// Values of the symbols: upper bounds in a plan (its bucket), true counts in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Sizes {
+    /// [`Dim::Rows`].
+    pub rows: usize,
+    /// [`Dim::LogitRows`].
+    pub logit_rows: usize,
+    /// [`Dim::Slots`].
+    pub slots: usize,
+}
+
+impl Dim {
+    /// The number that stands for this dimension.
+    pub fn at(self, sizes: &Sizes) -> usize {
+        match self {
+            Dim::N(n) => n,
+            Dim::Rows => sizes.rows,
+            Dim::LogitRows => sizes.logit_rows,
+            Dim::Slots => sizes.slots,
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Dim::N(n) => write!(f, "{n}"),
+            symbol => write!(f, "{symbol:?}"),
+        }
+    }
+}
+
+/// The type of a value: a matrix whose rows are whole blocks of `dtype`. `state` marks linear values: consumed at
+/// most once, and updated in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Type {
+    /// Encoding of the elements.
+    pub dtype: DType,
+    /// Number of rows.
+    pub rows: Dim,
+    /// Values in a row.
+    pub cols: usize,
+    /// Whether it is a state.
+    pub state: bool,
+}
+
+impl Type {
+    /// A matrix of `dtype`.
+    pub const fn new(dtype: DType, rows: Dim, cols: usize) -> Type {
+        Type { dtype, rows, cols, state: false }
+    }
+    /// A matrix of f32.
+    pub const fn f32(rows: Dim, cols: usize) -> Type {
+        Type::new(DType::F32, rows, cols)
+    }
+    /// A matrix of u32.
+    pub const fn u32(rows: Dim, cols: usize) -> Type {
+        Type::new(DType::U32, rows, cols)
+    }
+    /// The same as a state.
+    pub const fn state(self) -> Type {
+        Type { state: true, ..self }
+    }
+    /// Bytes of a row; `u64::MAX` if a row is no whole number of blocks (which no checked type has).
+    pub fn row_bytes(&self) -> u64 {
+        self.dtype.row_bytes(self.cols).map_or(u64::MAX, |b| b as u64)
+    }
+    /// Bytes of the whole, saturating.
+    pub fn bytes(&self, sizes: &Sizes) -> u64 {
+        self.row_bytes().saturating_mul(self.rows.at(sizes) as u64)
+    }
+    /// Elements of the whole, saturating.
+    pub fn elements(&self, sizes: &Sizes) -> u64 {
+        (self.cols as u64).saturating_mul(self.rows.at(sizes) as u64)
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let state = if self.state { "state " } else { "" };
+        let dtype = self.dtype.name().to_ascii_lowercase();
+        write!(f, "{state}{dtype}[{}, {}]", self.rows, self.cols)
+    }
+}

@@ -1,0 +1,120 @@
+//! A step buffer as definitions and kernels see it.
+
+use super::{GROUPS, Header, LogitRow, NONE, Row, SEQS, Seq};
+use crate::Sizes;
+use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
+
+/// Why words are no step buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("step buffer: {what} is {value}, allowed: {allowed}")]
+pub struct StepError {
+    /// The field.
+    pub what: &'static str,
+    /// Its value.
+    pub value: usize,
+    /// The largest value that is allowed.
+    pub allowed: usize,
+}
+
+/// The parts of a step buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct StepView<'a> {
+    /// Counts.
+    pub header: Header,
+    /// The sequences.
+    pub seqs: &'a [Seq],
+    /// A token or [`super::LAST`] a row.
+    pub feed: &'a [u32],
+    /// The rows of the window `logit_first..+logit_rows`.
+    pub logits: &'a [LogitRow],
+    /// Page tables, one after the other.
+    pub pages: &'a [u32],
+    /// Sampling chains, one after the other.
+    pub samplers: &'a [u32],
+}
+
+fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
+    if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+}
+
+fn take<'a, T: Pod>(what: &'static str, words: &mut &'a [u32], count: usize) -> Result<&'a [T], StepError> {
+    let len = count.saturating_mul(size_of::<T>() / 4);
+    at_most(what, len, words.len())?;
+    let (part, rest) = words.split_at(len);
+    *words = rest;
+    try_cast_slice(part).map_err(|_| StepError { what, value: len, allowed: 0 })
+}
+
+impl<'a> StepView<'a> {
+    /// Parses and checks the words of a step buffer: after this, all indices between its records are in range.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn new(words: &'a [u32]) -> Result<StepView<'a>, StepError> {
+        let mut rest = words;
+        let header: Header = take::<Header>("header", &mut rest, 1).map(|h| h[0])?;
+        at_most("sequences", header.seqs as usize, SEQS)?;
+        let seqs: &[Seq] = take("sequences", &mut rest, header.seqs as usize)?;
+        let feed = take("feed", &mut rest, header.rows as usize)?;
+        let logits: &[LogitRow] = take("logit rows", &mut rest, header.logits as usize)?;
+        let pages: &[u32] = take("pages", &mut rest, header.pages as usize)?;
+        let samplers: &[u32] = take("samplers", &mut rest, header.samplers as usize)?;
+        if header.page == 0 {
+            return Err(StepError { what: "tokens a page", value: 0, allowed: usize::MAX });
+        }
+        let mut row = 0usize;
+        for s in seqs {
+            at_most("slot", s.slot as usize, SEQS - 1)?;
+            at_most("first row of a sequence", s.first_row as usize, row)?;
+            row = s.first_row as usize + s.rows as usize;
+            at_most("rows of a sequence", row, feed.len())?;
+            for at in s.pages_at {
+                at_most("page table", at as usize + s.pages as usize, pages.len())?;
+            }
+            if s.sampler_at != NONE {
+                at_most("sampler", s.sampler_at as usize, samplers.len())?;
+            }
+        }
+        at_most("rows", feed.len(), row)?;
+        for l in logits {
+            at_most("row of logits", l.row as usize + 1, feed.len())?;
+            at_most("sequence of a logit row", l.seq as usize + 1, seqs.len())?;
+        }
+        let (first, count) = (header.logit_first as usize, header.logit_rows as usize);
+        at_most("window of logit rows", first + count, logits.len())?;
+        Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers })
+    }
+
+    /// True counts of this step; `slots` is the cache's size.
+    pub fn sizes(&self, slots: usize) -> Sizes {
+        Sizes { rows: self.header.rows as usize, logit_rows: self.header.logit_rows as usize, slots }
+    }
+
+    /// The cache place of a position of a sequence in a layer group.
+    ///
+    /// # Panics
+    /// If the sequence's page table does not reach the position.
+    pub fn place(&self, seq: usize, group: usize, position: usize) -> usize {
+        let page = self.header.page as usize;
+        self.table(seq, group)[position / page] as usize * page + position % page
+    }
+
+    /// The page table of a sequence in a layer group.
+    pub fn table(&self, seq: usize, group: usize) -> &'a [u32] {
+        let s = &self.seqs[seq];
+        debug_assert!(group < GROUPS);
+        &self.pages[s.pages_at[group] as usize..][..s.pages as usize]
+    }
+
+    /// Whether this row is the last of its sequence in this step.
+    pub fn is_last_row(&self, l: &LogitRow) -> bool {
+        let s = &self.seqs[l.seq as usize];
+        l.row + 1 == s.first_row + s.rows
+    }
+}
+
+/// The rows that `begin_step` derived, from the words of its result.
+pub fn rows(words: &[u32]) -> impl ExactSizeIterator<Item = Row> + '_ {
+    const WORDS: usize = size_of::<Row>() / 4;
+    words.chunks_exact(WORDS).map(|w| pod_read_unaligned(cast_slice(w)))
+}
