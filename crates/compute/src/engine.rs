@@ -1,0 +1,241 @@
+//! What an engine is, object-safe. Everything that a captured graph or a bind group fixes (plan and buffers) is given to
+//! `prepare`; what changes from step to step is written into the step buffer.
+
+use crate::kernel::Registry;
+use crate::plan::{Plan, Port, Region, WeightSlot};
+use crate::{Error, Result};
+use inkstone_tensor::{Progress, WeightSource};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// How a plan is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Exec {
+    /// Step by step.
+    Steps,
+    /// As one captured graph.
+    Graph,
+    /// As one kernel that walks the tiles.
+    Mega,
+}
+
+/// What a device can do.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Caps {
+    /// Name of the device.
+    pub name: String,
+    /// Bytes of memory for weights and buffers.
+    pub memory: u64,
+    /// Features that kernels may need: instruction sets, extensions.
+    pub features: Vec<&'static str>,
+    /// Buffers that a kernel can be given.
+    pub bindings: usize,
+    /// Buckets of rows, ascending: plans are made for these.
+    pub rows: Vec<usize>,
+    /// Buckets of logit rows, ascending.
+    pub logit_rows: Vec<usize>,
+    /// Executors, best first.
+    pub exec: Vec<Exec>,
+}
+
+impl Caps {
+    /// Capabilities of a device that is described, not present: for snapshots and tests.
+    pub fn made_up(name: &str) -> Caps {
+        Caps {
+            name: name.to_owned(),
+            memory: 1 << 34,
+            features: Vec::new(),
+            bindings: 32,
+            rows: vec![1, 8, 512],
+            logit_rows: vec![1, 8, 64],
+            exec: vec![Exec::Steps],
+        }
+    }
+}
+
+/// What a buffer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Usage {
+    /// A cache or the carry.
+    State,
+    /// Values between steps of a plan.
+    Arena,
+    /// Values between plans.
+    Port,
+    /// The step buffer.
+    Step,
+}
+
+impl Usage {
+    /// In messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Usage::State => "a state",
+            Usage::Arena => "the arena",
+            Usage::Port => "a port",
+            Usage::Step => "the step buffer",
+        }
+    }
+}
+
+/// A device.
+pub trait Engine: Send + Sync {
+    /// What it can do.
+    fn caps(&self) -> &Caps;
+
+    /// The kernels it has.
+    fn registry(&self) -> &Registry;
+
+    /// Zeroed memory.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] or [`Error::NoMemory`] with the numbers.
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer>;
+
+    /// Loads weights, each once, in the layout that its slot gives it.
+    ///
+    /// # Errors
+    /// A tensor that is missing, of another type or unreadable; memory; cancellation.
+    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights>;
+
+    /// Binds a plan to its buffers and makes it ready to run. Plans are checked here, because anyone can make one.
+    ///
+    /// # Errors
+    /// [`Error::BadPlan`], [`Error::Unbound`], a kernel or executor that is not there.
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>>;
+
+    /// A queue of work.
+    ///
+    /// # Errors
+    /// If the device gives none.
+    fn queue(&self) -> Result<Box<dyn Queue>>;
+}
+
+/// Ordered work. `submit` may return before the work is done, and keeps alive what it needs. Offsets are in bytes.
+pub trait Queue: Send {
+    /// Runs a plan on what the step buffer holds now.
+    ///
+    /// # Errors
+    /// If the executable is another engine's, or the step can't run.
+    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket>;
+
+    /// Writes, after all that was submitted before.
+    ///
+    /// # Errors
+    /// If the bytes are not in the buffer.
+    fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Reads what `after` left; waits for that, not for what was submitted later.
+    ///
+    /// # Errors
+    /// If the bytes are not in the buffer, or the work failed.
+    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()>;
+
+    /// Waits.
+    ///
+    /// # Errors
+    /// If the work failed.
+    fn wait(&mut self, ticket: Ticket) -> Result<()>;
+}
+
+/// A plan with its buffers bound. Engines downcast their own.
+pub trait Executable: Any + Send + Sync {
+    /// The plan.
+    fn plan(&self) -> &Plan;
+}
+
+/// A place in the order of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A handle to an engine's memory; cheap to clone.
+#[derive(Clone)]
+pub struct Buffer {
+    memory: Arc<dyn Any + Send + Sync>,
+    bytes: u64,
+}
+
+impl Buffer {
+    /// Wraps an engine's own kind of memory.
+    pub fn new(memory: Arc<dyn Any + Send + Sync>, bytes: u64) -> Buffer {
+        Buffer { memory, bytes }
+    }
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// The engine's own kind of memory.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] if it is another engine's.
+    pub fn get<T: Any>(&self, engine: &str) -> Result<&T> {
+        self.memory.downcast_ref().ok_or_else(|| Error::Foreign { what: "buffer", engine: engine.to_owned() })
+    }
+    /// That `offset..offset + len` lies within.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBuffer`] if not.
+    pub fn check(&self, offset: u64, len: usize) -> Result<()> {
+        let end = offset.saturating_add(len as u64);
+        if end <= self.bytes { Ok(()) } else { Err(Error::OutOfBuffer { offset, end, bytes: self.bytes }) }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.bytes)
+    }
+}
+
+/// A handle to loaded weights; cheap to clone.
+#[derive(Clone)]
+pub struct Weights {
+    loaded: Arc<dyn Any + Send + Sync>,
+    /// Bytes that they take beyond the source's own.
+    pub bytes: u64,
+}
+
+impl Weights {
+    /// Wraps an engine's own kind of weights.
+    pub fn new(loaded: Arc<dyn Any + Send + Sync>, bytes: u64) -> Weights {
+        Weights { loaded, bytes }
+    }
+    /// The engine's own kind of weights.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] if they are another engine's.
+    pub fn get<T: Any>(&self, engine: &str) -> Result<&T> {
+        self.loaded.downcast_ref().ok_or_else(|| Error::Foreign { what: "weights", engine: engine.to_owned() })
+    }
+}
+
+/// The buffers of a plan.
+#[derive(Clone)]
+pub struct Bindings {
+    /// All weights of the interface.
+    pub weights: Weights,
+    /// By id.
+    pub states: Arc<[Buffer]>,
+    /// The ports.
+    pub ports: Arc<[(Port, Buffer)]>,
+    /// Shared by the plans of a queue.
+    pub arena: Buffer,
+    /// The step buffer.
+    pub step: Buffer,
+}
+
+impl Bindings {
+    /// The buffer of a region that is no weight.
+    pub fn buffer(&self, region: Region) -> Option<&Buffer> {
+        match region {
+            Region::Arena => Some(&self.arena),
+            Region::Weight(_) => None,
+            Region::State(i) => self.states.get(i as usize),
+            Region::Port(port) => self.ports.iter().find(|(p, _)| *p == port).map(|(_, b)| b),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What can go wrong between a plan and an engine.
+
+use crate::plan::Region;
+use inkstone_tensor::{NoMemory, SourceError, step::StepError};
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Errors of engines, registries and plans.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The registry has nothing for an op.
+    #[error("engine {engine} has no kernel for {op} on {operands}; {reasons}")]
+    NoKernel {
+        /// Name of the engine.
+        engine: String,
+        /// Name of the op.
+        op: String,
+        /// Types and layouts of the operands.
+        operands: String,
+        /// Why each candidate was refused, or which ops there are.
+        reasons: String,
+    },
+    /// No engine of that name.
+    #[error("no engine {name}; there are: {known}")]
+    NoEngine {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A buffer would exceed the memory budget.
+    #[error("{what} needs {bytes} bytes, and {free} of {budget} are free on {engine}")]
+    Budget {
+        /// What the memory is for.
+        what: &'static str,
+        /// What it needs.
+        bytes: u64,
+        /// What is left.
+        free: u64,
+        /// What there was.
+        budget: u64,
+        /// Name of the engine.
+        engine: String,
+    },
+    /// Memory could not be had.
+    #[error("{what}: {source}")]
+    NoMemory {
+        /// What the memory is for.
+        what: &'static str,
+        /// How much.
+        source: NoMemory,
+    },
+    /// A weight could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A weight has not the type that the plans expect.
+    #[error("tensor {tensor} is {found}, expected {expected}")]
+    WeightType {
+        /// Its name.
+        tensor: String,
+        /// What the source has.
+        found: String,
+        /// What was traced.
+        expected: String,
+    },
+    /// Loading was cancelled.
+    #[error("loading was cancelled")]
+    Cancelled,
+    /// A plan that does not hold what plans promise.
+    #[error("plan {plan}, step {step} ({op}): {fault}")]
+    BadPlan {
+        /// Name of the plan.
+        plan: String,
+        /// Index of the step.
+        step: usize,
+        /// Name of its op.
+        op: String,
+        /// What is wrong.
+        fault: String,
+    },
+    /// A buffer that a plan needs is missing or too small.
+    #[error("plan {plan}: {region} needs {bytes} bytes, bound are {bound}")]
+    Unbound {
+        /// Name of the plan.
+        plan: String,
+        /// Which memory.
+        region: Region,
+        /// What the plan touches.
+        bytes: u64,
+        /// What is there.
+        bound: u64,
+    },
+    /// A read or write past the end of a buffer.
+    #[error("bytes {offset}..{end} of a buffer of {bytes}")]
+    OutOfBuffer {
+        /// First byte.
+        offset: u64,
+        /// End.
+        end: u64,
+        /// Size of the buffer.
+        bytes: u64,
+    },
+    /// A handle of another engine.
+    #[error("the {what} belongs to another engine than {engine}")]
+    Foreign {
+        /// Buffer, weights or executable.
+        what: &'static str,
+        /// Name of the engine.
+        engine: String,
+    },
+    /// The step buffer is none.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// More in a step than the plan has room for.
+    #[error("{what} of the step: {value}, plan {plan} has room for {limit}")]
+    TooLarge {
+        /// Rows or logit rows.
+        what: &'static str,
+        /// How many there are.
+        value: usize,
+        /// How many fit.
+        limit: usize,
+        /// Name of the plan.
+        plan: String,
+    },
+    /// The executor is not one of this engine's.
+    #[error("engine {engine} has no executor {exec}; it has: {known}")]
+    NoExecutor {
+        /// Name of the engine.
+        engine: String,
+        /// What was asked for.
+        exec: String,
+        /// What there is.
+        known: String,
+    },
+    /// Two steps may touch the same bytes at the same time.
+    #[error("tiles of step {second} may run while tiles of step {first} do, and both touch {bytes}")]
+    Hazard {
+        /// The earlier step.
+        first: usize,
+        /// The later one.
+        second: usize,
+        /// The argument.
+        bytes: String,
+    },
+}

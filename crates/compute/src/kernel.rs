@@ -1,0 +1,232 @@
+//! Kernels as data: what each does, on what, how it is cut, and an entry that only its engine understands. Choosing one
+//! is a query with reasons.
+
+use crate::engine::Caps;
+use crate::{Error, Result};
+use inkstone_tensor::{DType, Op, Type};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// How a weight lies in memory. Engines name their own; every engine may keep [`Layout::FILE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout(pub &'static str);
+
+impl Layout {
+    /// Rows one after the other, as in the file.
+    pub const FILE: Layout = Layout("file");
+}
+
+/// The arithmetic of a result: format of activations, lanes, segments of sums, rounding of what lies between. Kernels
+/// of one numerics give equal bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Numerics(pub &'static str);
+
+impl Numerics {
+    /// That of the definitions: f32 data, sums in f64 in index order.
+    pub const DEFINITION: Numerics = Numerics("f64");
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+impl fmt::Display for Numerics {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+/// What a kernel implements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// The op or region of this name.
+    Named(&'static str),
+    /// Every op but regions.
+    AnyOp,
+}
+
+impl Pattern {
+    /// Whether it covers `op`.
+    pub fn covers(self, op: &Op) -> bool {
+        match self {
+            Pattern::Named(name) => op.name() == name,
+            Pattern::AnyOp => !matches!(op, Op::Region(_)),
+        }
+    }
+}
+
+/// How a kernel cuts its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Rows a tile; `usize::MAX` for all.
+    pub row_block: usize,
+    /// Columns of the first result a tile; `usize::MAX` for all.
+    pub col_block: usize,
+    /// Blocks of columns.
+    pub col_blocks: usize,
+}
+
+impl Tiling {
+    /// One tile.
+    pub const WHOLE: Tiling = Tiling { row_block: usize::MAX, col_block: usize::MAX, col_blocks: 1 };
+}
+
+/// A row of a registry.
+#[derive(Clone)]
+pub struct Kernel {
+    /// Unique in its registry.
+    pub name: &'static str,
+    /// What it does.
+    pub implements: Pattern,
+    /// Features of the device that it needs (names as in [`Caps::features`]).
+    pub requires: &'static [&'static str],
+    /// Its arithmetic.
+    pub numerics: Numerics,
+    /// Dtypes of weights that it reads; empty: all that can be decoded.
+    pub weights: &'static [DType],
+    /// Layouts of weights that it reads.
+    pub layouts: &'static [Layout],
+    /// The dtype that it wants its activations in; `None`: as they are.
+    pub activations: Option<DType>,
+    /// Most rows of a step.
+    pub rows: usize,
+    /// How it is cut, given the op and the types of its results.
+    pub tiling: fn(&Op, &[Type]) -> Tiling,
+    /// Code; only its engine knows the type.
+    pub entry: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name).field("numerics", &self.numerics.0).finish_non_exhaustive()
+    }
+}
+
+/// A question to a registry: which kernel for this op on these operands?
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    /// The op.
+    pub op: &'a Op,
+    /// Dtypes and layouts of the weights among its operands (matrices; vectors are always [`Layout::FILE`]).
+    pub weights: &'a [(DType, Layout)],
+    /// The arithmetic that these weights were given; `None`: any.
+    pub numerics: Option<Numerics>,
+    /// Rows of the bucket.
+    pub rows: usize,
+    /// Operands and results: bindings that a device needs.
+    pub bindings: usize,
+}
+
+/// The answer: the first kernel that fits, and why those before it did not.
+#[derive(Clone, Debug)]
+pub struct Choice<'a> {
+    /// The winner.
+    pub kernel: &'a Kernel,
+    /// A line for each kernel of the op that was refused.
+    pub refused: Vec<String>,
+}
+
+/// The kernels of an engine, in order of preference.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    /// Name of the engine.
+    pub engine: &'static str,
+    /// Layouts that weights can have, best first.
+    pub layouts: Vec<Layout>,
+    /// Best first.
+    pub kernels: Vec<Kernel>,
+}
+
+impl Registry {
+    /// The first kernel that fits.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`] with the reason of each that does not.
+    pub fn find(&self, query: &Query, caps: &Caps) -> Result<Choice<'_>> {
+        let mut refused = Vec::new();
+        for kernel in self.kernels.iter().filter(|k| k.implements.covers(query.op)) {
+            match kernel.refusal(query, caps) {
+                None => return Ok(Choice { kernel, refused }),
+                Some(reason) => refused.push(format!("{} ({reason})", kernel.name)),
+            }
+        }
+        let operands: Vec<String> = query.weights.iter().map(|(d, l)| format!("{d} in layout {l}")).collect();
+        Err(Error::NoKernel {
+            engine: self.engine.to_owned(),
+            op: query.op.name().to_owned(),
+            operands: format!("[{}], {} rows", operands.join(", "), query.rows),
+            reasons: if refused.is_empty() { "none implements it".to_owned() } else { refused.join(", ") },
+        })
+    }
+
+    /// The kernel of this name.
+    pub fn get(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+}
+
+impl Kernel {
+    /// Why it can't answer a query; `None` if it can.
+    fn refusal(&self, q: &Query, caps: &Caps) -> Option<String> {
+        if let Some(missing) = self.requires.iter().find(|f| !caps.features.contains(f)) {
+            return Some(format!("needs {missing}"));
+        }
+        if let Some((dtype, _)) = q.weights.iter().find(|(d, _)| !self.weights.is_empty() && !self.weights.contains(d))
+        {
+            return Some(format!("no {dtype} weights"));
+        }
+        if let Some((_, layout)) = q.weights.iter().find(|(_, l)| !self.layouts.contains(l)) {
+            return Some(format!("no layout {layout}"));
+        }
+        if let Some(numerics) = q.numerics.filter(|n| *n != self.numerics) {
+            return Some(format!("numerics {}, not {numerics}", self.numerics));
+        }
+        if q.rows > self.rows {
+            return Some(format!("{} rows > {}", q.rows, self.rows));
+        }
+        (q.bindings > caps.bindings).then(|| format!("{} bindings > {}", q.bindings, caps.bindings))
+    }
+}
+
+/// Options that all engines take.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// Threads; 0: as many as the machine has.
+    pub threads: usize,
+    /// Bytes that buffers and weights may take; 0: what the device has.
+    pub budget: u64,
+    /// Kernels from outside; they go before the engine's own.
+    pub kernels: Vec<Kernel>,
+    /// Names of kernels that are switched off.
+    pub without: Vec<String>,
+}
+
+impl EngineOptions {
+    /// With so many threads.
+    pub fn threads(self, threads: usize) -> Self {
+        EngineOptions { threads, ..self }
+    }
+    /// With so many bytes.
+    pub fn budget(self, budget: u64) -> Self {
+        EngineOptions { budget, ..self }
+    }
+    /// With a kernel from outside.
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.kernels.push(kernel);
+        self
+    }
+    /// Without the kernel of this name.
+    pub fn without_kernel(mut self, name: impl Into<String>) -> Self {
+        self.without.push(name.into());
+        self
+    }
+    /// The registry of an engine with these options applied.
+    pub fn apply(&self, engine: &'static str, layouts: Vec<Layout>, own: Vec<Kernel>) -> Registry {
+        let kernels = self.kernels.iter().cloned().chain(own).filter(|k| !self.without.iter().any(|w| w == k.name));
+        Registry { engine, layouts, kernels: kernels.collect() }
+    }
+}

@@ -1,0 +1,256 @@
+//! The compiled program, as plain data: no pointers, no engine types. Each step carries its op, which is its meaning,
+//! and the name of a kernel, which is a choice; so every engine that knows the op can run the plan.
+
+use crate::kernel::{Layout, Numerics};
+use inkstone_tensor::{Dim, Op, Sizes, Type};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+
+/// Values that pass from one plan to the next, or to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Port {
+    /// Token, position and sequence of each row.
+    Rows,
+    /// The last layer's residual.
+    Hidden,
+    /// Logits of the chosen rows.
+    Logits,
+    /// A token or a status a chosen row.
+    Records,
+    /// Log-probabilities, on request.
+    Scores,
+}
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Region {
+    /// Values between steps of a plan.
+    Arena,
+    /// The weight with this id.
+    Weight(u32),
+    /// The state with this id.
+    State(u32),
+    /// A port.
+    Port(Port),
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Region::Arena => f.write_str("arena"),
+            Region::Weight(i) => write!(f, "w{i}"),
+            Region::State(i) => write!(f, "state{i}"),
+            Region::Port(p) => f.write_str(&format!("{p:?}").to_lowercase()),
+        }
+    }
+}
+
+/// How the tiles of a step cut an argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cut {
+    /// By blocks of rows.
+    pub rows: bool,
+    /// By blocks of columns.
+    pub cols: bool,
+}
+
+/// An operand or result of a step: a range of bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arg {
+    /// In which memory.
+    pub region: Region,
+    /// First byte.
+    pub offset: u64,
+    /// Type; its size at the bucket is the size of the range.
+    pub ty: Type,
+    /// The value that lies there (an id within the plan), for checks.
+    pub value: u32,
+    /// Whether the step writes it.
+    pub write: bool,
+    /// How tiles cut it.
+    pub cut: Cut,
+}
+
+/// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// What is cut into blocks of rows.
+    pub rows: Dim,
+    /// Rows a tile; `usize::MAX` for all.
+    pub row_block: usize,
+    /// Columns of the first result a tile; `usize::MAX` for all.
+    pub col_block: usize,
+    /// Blocks of columns.
+    pub col_blocks: usize,
+}
+
+impl Grid {
+    /// How many tiles a step of these sizes has. It depends on the step's header only.
+    pub fn tiles(&self, sizes: &Sizes) -> usize {
+        self.rows.at(sizes).div_ceil(self.row_block) * self.col_blocks
+    }
+}
+
+/// One kernel call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What it means.
+    pub op: Op,
+    /// Which kernel does it.
+    pub kernel: String,
+    /// The operands, then the results. A state is both, in the same place.
+    pub args: SmallVec<[Arg; 8]>,
+    /// How it is cut.
+    pub grid: Grid,
+    /// Kernels that were refused, and why; for `explain`.
+    pub refused: Vec<String>,
+}
+
+impl Step {
+    /// The operands.
+    pub fn ins(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().filter(|a| !a.write)
+    }
+    /// The results.
+    pub fn outs(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().filter(|a| a.write)
+    }
+}
+
+/// A weight as plans see it: its id is its place in [`Interface::weights`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightSlot {
+    /// Name in the source.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Type,
+    /// How it lies in memory, the same for all plans.
+    pub layout: Layout,
+    /// The arithmetic of everything that is computed with it, the same for all plans.
+    pub numerics: Numerics,
+}
+
+/// A state as plans see it: its id is its place in [`Interface::states`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateSlot {
+    /// Name in the graphs.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// What all plans of a model share: ids of weights and states, and the types of ports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interface {
+    /// By id.
+    pub weights: Vec<WeightSlot>,
+    /// By id.
+    pub states: Vec<StateSlot>,
+    /// Types of the ports that graphs read or write.
+    pub ports: Vec<(Port, Type)>,
+}
+
+impl Interface {
+    /// The id of a state.
+    pub fn state(&self, name: &str) -> Option<u32> {
+        self.states.iter().position(|s| &*s.name == name).map(|i| i as u32)
+    }
+    /// The type of a port.
+    pub fn port(&self, port: Port) -> Option<Type> {
+        self.ports.iter().find(|(p, _)| *p == port).map(|(_, t)| *t)
+    }
+}
+
+/// A compiled graph for up to `bucket` rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Kind: body, head, select, or several joined by "+".
+    pub name: String,
+    /// Upper bounds of a step; `slots` is the caches' size.
+    pub bucket: Sizes,
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Bytes of the arena.
+    pub arena_bytes: u64,
+    /// Weights, states, ports.
+    pub interface: Arc<Interface>,
+}
+
+impl Plan {
+    /// How many bytes of a region the plan touches.
+    pub fn bytes_of(&self, region: Region) -> u64 {
+        let args = self.steps.iter().flat_map(|s| &s.args).filter(|a| a.region == region);
+        args.map(|a| a.offset.saturating_add(a.ty.bytes(&self.bucket))).max().unwrap_or(0)
+    }
+
+    /// One plan that does the work of several, in order. They share one arena, so that one executable, one submit and
+    /// one captured graph serve a whole step; ports carry values across. `None` without plans, or if they are not of
+    /// one model.
+    pub fn link(plans: &[&Plan]) -> Option<Plan> {
+        let first = plans.first()?;
+        let same =
+            plans.iter().all(|p| Arc::ptr_eq(&p.interface, &first.interface) && p.bucket.slots == first.bucket.slots);
+        let names: Vec<&str> = plans.iter().map(|p| p.name.as_str()).collect();
+        let mut linked = Plan { name: names.join("+"), steps: Vec::new(), ..(*first).clone() };
+        let mut values = 0;
+        for plan in plans {
+            linked.bucket.rows = linked.bucket.rows.max(plan.bucket.rows);
+            linked.bucket.logit_rows = linked.bucket.logit_rows.max(plan.bucket.logit_rows);
+            linked.arena_bytes = linked.arena_bytes.max(plan.arena_bytes);
+            let mut most = 0;
+            linked.steps.extend(plan.steps.iter().cloned().map(|mut step| {
+                for a in &mut step.args {
+                    most = most.max(a.value + 1);
+                    a.value += values;
+                }
+                step
+            }));
+            values += most;
+        }
+        same.then_some(linked)
+    }
+
+    /// A number that differs where plans differ: FNV-1a over the printed form.
+    pub fn key(&self) -> u64 {
+        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.region)?;
+        if self.region == Region::Arena {
+            write!(f, "+{}", self.offset)?;
+        }
+        f.write_str(match (self.cut.rows, self.cut.cols) {
+            (false, false) => "",
+            (true, false) => "/r",
+            (false, true) => "/c",
+            (true, true) => "/rc",
+        })
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Sizes { rows, logit_rows, slots } = self.bucket;
+        write!(f, "plan {}  rows <= {rows}  logit rows <= {logit_rows}  slots {slots}", self.name)?;
+        writeln!(f, "  arena {} B", self.arena_bytes)?;
+        for (i, step) in self.steps.iter().enumerate() {
+            let list = |args: Vec<String>| args.join(" ");
+            let ins = list(step.ins().map(Arg::to_string).collect());
+            let outs = list(step.outs().map(Arg::to_string).collect());
+            let tiles = step.grid.tiles(&self.bucket);
+            let unit = if tiles == 1 { "tile " } else { "tiles" };
+            writeln!(f, "{i:4} {:14} {:20} {tiles:4} {unit} {ins} -> {outs}", step.op.name(), step.kernel)?;
+            if !step.op.attributes().is_empty() {
+                writeln!(f, "       {}", step.op.attributes())?;
+            }
+            step.refused.iter().try_for_each(|r| writeln!(f, "       refused: {r}"))?;
+        }
+        Ok(())
+    }
+}
