@@ -2,9 +2,11 @@
 //! step, and the one definition of sampling. It knows nothing of files, engines or text.
 
 mod array;
+mod block;
 pub mod body;
 mod custom;
 mod dtype;
+pub mod math;
 pub mod op;
 pub mod ops;
 mod shape;
@@ -17,16 +19,3 @@ pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
 pub use op::Op;
 pub use shape::{Dim, Sizes, Type};
 pub use source::{NoProgress, Progress, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};
-
-/// Until math/mod.rs is there (to be replaced by `pub mod math;`).
-mod math {
-    pub(crate) fn exp(x: f64) -> f64 {
-        x.exp()
-    }
-    pub(crate) fn sin(x: f64) -> f64 {
-        x.sin()
-    }
-    pub(crate) fn cos(x: f64) -> f64 {
-        x.cos()
-    }
-}
