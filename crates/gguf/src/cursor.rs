@@ -1,0 +1,138 @@
+//! Reads the head of a file front to back and never past its end: what doesn't fit in the bytes that are left is
+//! refused before memory is asked for.
+
+use crate::Error;
+use bytemuck::Pod;
+use std::collections::TryReserveError;
+use std::fmt::Display;
+use std::io::{self, Read};
+
+/// A reader that knows where it is and how long the file is.
+pub(crate) struct Cursor<'a, R> {
+    input: R,
+    file: &'a str,
+    position: u64,
+    size: u64,
+}
+
+impl<'a, R: Read> Cursor<'a, R> {
+    /// Reads a file of `size` bytes from its start; `file` is its name in errors.
+    pub(crate) fn new(input: R, file: &'a str, size: u64) -> Self {
+        Cursor { input, file, position: 0, size }
+    }
+
+    /// Name of the file, as errors have it.
+    pub(crate) fn file(&self) -> String {
+        self.file.to_string()
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Length of the file.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Checks that `count` items of at least `least` bytes fit in what is left.
+    pub(crate) fn expect(&self, count: u64, least: u64, what: &dyn Display) -> Result<(), Error> {
+        self.expect_from(self.position, count, least, what)
+    }
+
+    /// A number of bytes that fits, like [`expect`](Self::expect), of something that began before its length was read.
+    fn expect_from(&self, at: u64, count: u64, least: u64, what: &dyn Display) -> Result<(), Error> {
+        let needed = u128::from(self.position) + u128::from(count) * u128::from(least);
+        if needed <= u128::from(self.size) {
+            return Ok(());
+        }
+        Err(Error::Truncated { file: self.file(), what: what.to_string(), at: at.into(), needed, size: self.size })
+    }
+
+    /// One number.
+    pub(crate) fn number<T: Number>(&mut self, what: &dyn Display) -> Result<T, Error> {
+        self.expect(1, size_of::<T>() as u64, what)?;
+        let mut number = T::zeroed();
+        self.fill(bytemuck::bytes_of_mut(&mut number), what)?;
+        Ok(number.little_endian())
+    }
+
+    /// As many numbers side by side.
+    pub(crate) fn numbers<T: Number>(&mut self, count: u64, what: &dyn Display) -> Result<Vec<T>, Error> {
+        self.expect(count, size_of::<T>() as u64, what)?;
+        let mut numbers = Vec::new();
+        let count = self.room(count, |n| numbers.try_reserve_exact(n), size_of::<T>(), what)?;
+        numbers.resize(count, T::zeroed());
+        self.fill(bytemuck::cast_slice_mut(&mut numbers), what)?;
+        if cfg!(target_endian = "big") {
+            numbers.iter_mut().for_each(|n| *n = n.little_endian());
+        }
+        Ok(numbers)
+    }
+
+    /// A string (its length, then its bytes) added at the end of `bytes`. Gives its length.
+    pub(crate) fn string(&mut self, bytes: &mut Vec<u8>, what: &dyn Display) -> Result<usize, Error> {
+        let at = self.position;
+        let len: u64 = self.number(&format_args!("the length of {what}"))?;
+        self.expect_from(at, len, 1, &format_args!("{what} of {len} bytes"))?;
+        let start = bytes.len();
+        let len = self.room(len, |n| bytes.try_reserve(n), 1, what)?;
+        bytes.resize(start + len, 0);
+        self.fill(&mut bytes[start..], what)?;
+        Ok(len)
+    }
+
+    /// Turns a reservation that failed, or a count above the address space, into an error.
+    pub(crate) fn room(
+        &self,
+        count: u64,
+        reserve: impl FnOnce(usize) -> Result<(), TryReserveError>,
+        item_bytes: usize,
+        what: &dyn Display,
+    ) -> Result<usize, Error> {
+        match usize::try_from(count) {
+            Ok(n) if reserve(n).is_ok() => Ok(n),
+            _ => Err(Error::OutOfMemory {
+                file: self.file(),
+                what: what.to_string(),
+                bytes: u128::from(count) * item_bytes as u128,
+            }),
+        }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8], what: &dyn Display) -> Result<(), Error> {
+        self.input.read_exact(bytes).map_err(|e| {
+            let source = match e.kind() {
+                io::ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was read"),
+                _ => e,
+            };
+            Error::Io { file: self.file(), action: format!("read {what} at byte {}", self.position), source }
+        })?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A number of the format: little-endian in files.
+pub(crate) trait Number: Pod {
+    /// Between the machine's order of bytes and little-endian.
+    fn little_endian(self) -> Self;
+}
+
+macro_rules! numbers {
+    ($($integer:ty),+; $($float:ty),+) => {
+        $(impl Number for $integer {
+            fn little_endian(self) -> Self {
+                <$integer>::from_le(self)
+            }
+        })+
+        $(impl Number for $float {
+            fn little_endian(self) -> Self {
+                <$float>::from_bits(self.to_bits().to_le())
+            }
+        })+
+    };
+}
+
+numbers!(u8, i8, u16, i16, u32, i32, u64, i64; f32, f64);

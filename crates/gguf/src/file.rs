@@ -1,0 +1,181 @@
+//! An open file.
+
+use crate::layout::{self, Layout};
+use crate::parse;
+use crate::platform;
+use crate::storage::{Failure, Reads, Storage};
+use crate::tensor::TensorInfo;
+use crate::{Error, Limits, Metadata, OpenOptions};
+use inkstone_tensor::{SharedBytes, WeightBytes};
+use std::io::{self, BufReader};
+use std::path::Path;
+
+/// Bytes of the buffer through which the head of a file is read.
+const READ_BUFFER: usize = 64 << 10;
+
+/// A GGUF file whose head was read and checked, and whose tensor data can be had.
+///
+/// The head is in memory, the data are where they are. If a *mapped* file is cut by another program, reading its lost
+/// part ends this program with a signal; [`OpenOptions::mmap`] switches the map off.
+#[derive(Debug)]
+pub struct Gguf {
+    name: String,
+    size: u64,
+    version: u32,
+    alignment: u64,
+    metadata: Metadata,
+    layout: Layout,
+    storage: Storage,
+}
+
+impl Gguf {
+    /// Opens a file. Whatever is at the path, this ends soon and with an error that says what is wrong.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Gguf, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let file = platform::open(path).map_err(|e| open_error(path, &name, e))?;
+        let io_error = |action: &str| {
+            let (file, action) = (name.clone(), action.to_string());
+            move |source| Error::Io { file, action, source }
+        };
+        let kind = file.metadata().map_err(io_error("ask for the size"))?;
+        if let Some(kind) = platform::special_kind(kind.file_type()) {
+            return Err(Error::NotAFile { file: name, kind });
+        }
+        let size = kind.len();
+        let no_storage = Storage::Shared { bytes: std::sync::Arc::new([0u8; 0]), mapped: false };
+        let mut gguf =
+            Gguf::read(BufReader::with_capacity(READ_BUFFER, &file), &name, size, &options.limits, no_storage)?;
+        let map = if options.mmap { platform::map(&file).map_err(io_error("map the file"))? } else { None };
+        gguf.storage = match map {
+            Some(bytes) => Storage::Shared { bytes, mapped: true },
+            None => Storage::File(Reads::new(file, gguf.tensors().len()).map_err(|_| Error::OutOfMemory {
+                file: name.clone(),
+                what: "the list of tensors".to_string(),
+                bytes: gguf.tensors().len() as u128 * 8,
+            })?),
+        };
+        Ok(gguf)
+    }
+
+    /// Reads a file that is in memory, such as an embedded one, under the default limits. The data are not copied.
+    /// `name` stands for the file in errors.
+    pub fn from_bytes(bytes: SharedBytes, name: &str) -> Result<Gguf, Error> {
+        Gguf::from_bytes_with(bytes, name, &Limits::default())
+    }
+
+    /// Like [`from_bytes`](Self::from_bytes), with other limits.
+    pub fn from_bytes_with(bytes: SharedBytes, name: &str, limits: &Limits) -> Result<Gguf, Error> {
+        let all = (*bytes).as_ref();
+        let storage = Storage::Shared { bytes: bytes.clone(), mapped: false };
+        Gguf::read(all, name, all.len() as u64, limits, storage)
+    }
+
+    fn read(input: impl io::Read, name: &str, size: u64, limits: &Limits, storage: Storage) -> Result<Gguf, Error> {
+        let head = parse::head(input, name, size, limits)?;
+        let alignment = layout::alignment(&head.metadata, name, limits)?;
+        let layout = layout::check(head.tensors, head.end, alignment, size, name)?;
+        let (version, metadata) = (head.version, head.metadata);
+        Ok(Gguf { name: name.to_string(), size, version, alignment, metadata, layout, storage })
+    }
+
+    /// Path or name, as errors have it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Version of the format: 2 or 3.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Bytes of the whole file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Every tensor begins at a multiple of this many bytes.
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// The keys and their values.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The tensors in the order of the file's list.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.layout.tensors
+    }
+
+    /// The tensor of a name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.position(name).and_then(|i| self.tensors().get(i))
+    }
+
+    /// The first byte of the tensor data in the file: offsets of tensors count from here.
+    pub fn data_start(&self) -> u64 {
+        self.layout.data_start
+    }
+
+    /// The first byte of the file after the last tensor; without tensors the first after the head.
+    pub fn end_of_data(&self) -> u64 {
+        self.layout.data_end
+    }
+
+    /// Bytes at the end of the file that belong to nothing, not even to the padding of the last tensor.
+    pub fn trailing_bytes(&self) -> u64 {
+        let padded = self.end_of_data().checked_next_multiple_of(self.alignment).unwrap_or(u64::MAX);
+        self.size.saturating_sub(padded)
+    }
+
+    /// True if the data are a map of the file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.storage, Storage::Shared { mapped: true, .. })
+    }
+
+    /// The bytes of a tensor, of any type whose size is known: a view of the map or the memory, or read from the file.
+    /// What was read and is still held is given out again.
+    pub fn tensor_data(&self, name: &str) -> Result<WeightBytes, Error> {
+        let index = self.position(name).ok_or_else(|| self.no_tensor(name))?;
+        let info = self.tensors().get(index).ok_or_else(|| self.no_tensor(name))?;
+        let bytes = info.bytes.ok_or_else(|| self.unusable(info, format!("its type is {}", info.dtype)))?;
+        if bytes == 0 {
+            return Err(self.unusable(info, format!("its dimensions {:?} hold no values", info.dims)));
+        }
+        // The sum was checked against the size of the file when it was opened.
+        let start = self.data_start().saturating_add(info.offset);
+        self.storage.bytes(index, start, bytes).map_err(|failure| match failure {
+            Failure::Io(source) => {
+                Error::Io { file: self.name.clone(), action: format!("read tensor {name:?} at byte {start}"), source }
+            }
+            Failure::OutOfMemory => {
+                Error::OutOfMemory { file: self.name.clone(), what: format!("tensor {name:?}"), bytes: bytes.into() }
+            }
+        })
+    }
+
+    pub(crate) fn no_tensor(&self, name: &str) -> Error {
+        Error::NoTensor { file: self.name.clone(), tensor: name.to_string() }
+    }
+
+    pub(crate) fn unusable(&self, info: &TensorInfo, reason: String) -> Error {
+        Error::Unusable { file: self.name.clone(), tensor: info.name.clone(), reason }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.layout.names.find(name, |i| &self.layout.tensors[i as usize].name).map(|i| i as usize)
+    }
+}
+
+/// What is at a path that can't be opened.
+fn open_error(path: &Path, name: &str, source: io::Error) -> Error {
+    let file = name.to_string();
+    let special = std::fs::metadata(path).ok().and_then(|m| platform::special_kind(m.file_type()));
+    match (special, source.kind()) {
+        (Some(kind), _) => Error::NotAFile { file, kind },
+        (None, io::ErrorKind::NotFound) => Error::NotFound { file },
+        (None, _) => Error::Io { file, action: "open the file".to_string(), source },
+    }
+}

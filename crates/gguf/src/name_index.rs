@@ -1,0 +1,88 @@
+//! Finds the number of a name among many: a hash table that holds numbers only, the names stay where they are.
+
+use std::collections::TryReserveError;
+use std::hash::{BuildHasher, RandomState};
+
+/// A slot that holds nothing.
+const FREE: u32 = u32::MAX;
+
+/// Number of each name, in a table of open addressing with linear probing, at most half full. The hash is keyed, so
+/// that names made to collide don't make it slow. It grows by error values, because files say how many names they have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NameIndex {
+    slots: Vec<u32>,
+    used: usize,
+    hasher: RandomState,
+}
+
+impl NameIndex {
+    /// Names at most: the number must not be that of a free slot.
+    pub(crate) const MAX: usize = FREE as usize;
+
+    /// The number of a name, where `name_at` gives the name of a number.
+    pub(crate) fn find<'a>(&self, name: &str, name_at: impl Fn(u32) -> &'a str) -> Option<u32> {
+        let (mask, mut slot) = (self.slots.len().checked_sub(1)?, self.home(name));
+        loop {
+            match self.slots[slot & mask] {
+                FREE => return None,
+                number if name_at(number) == name => return Some(number),
+                _ => slot = slot.wrapping_add(1),
+            }
+        }
+    }
+
+    /// Makes room for one more name. `name_at` gives the name of each number that is already in.
+    pub(crate) fn reserve<'a>(&mut self, name_at: impl Fn(u32) -> &'a str) -> Result<(), TryReserveError> {
+        if (self.used + 1) * 2 <= self.slots.len() {
+            return Ok(());
+        }
+        let size = (self.slots.len() * 2).max(16);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size)?;
+        slots.resize(size, FREE);
+        for number in std::mem::replace(&mut self.slots, slots) {
+            if number != FREE {
+                self.place(name_at(number), number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a name that is not in. Call [`reserve`](Self::reserve) before.
+    pub(crate) fn insert(&mut self, name: &str, number: u32) {
+        self.place(name, number);
+        self.used += 1;
+    }
+
+    fn place(&mut self, name: &str, number: u32) {
+        let (mask, mut slot) = (self.slots.len() - 1, self.home(name));
+        while self.slots[slot & mask] != FREE {
+            slot = slot.wrapping_add(1);
+        }
+        self.slots[slot & mask] = number;
+    }
+
+    fn home(&self, name: &str) -> usize {
+        self.hasher.hash_one(name) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_is_in_is_found_and_no_other() {
+        let names: Vec<String> = (0..1000).map(|i| format!("blk.{i}")).collect();
+        let mut index = NameIndex::default();
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(index.find(name, |n| &names[n as usize]), None);
+            index.reserve(|n| &names[n as usize]).unwrap();
+            index.insert(name, i as u32);
+        }
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(index.find(name, |n| &names[n as usize]), Some(i as u32));
+        }
+        assert_eq!(index.find("blk.1000", |n| &names[n as usize]), None);
+    }
+}

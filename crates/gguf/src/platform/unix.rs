@@ -1,0 +1,43 @@
+//! Unix: `open` without waiting, `pread`, `mmap`.
+#![allow(unsafe_code)]
+
+use inkstone_tensor::SharedBytes;
+use std::fs::{File, FileType, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens a file to read. A FIFO without a writer would wait for one; `O_NONBLOCK` opens it at once, and the caller
+/// then sees what it is. For regular files the flag means nothing.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// What it is, if it is no regular file.
+pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_char_device() => Some("a character device"),
+        () if kind.is_block_device() => Some("a block device"),
+        () => Some("a special file"),
+    }
+}
+
+/// Fills `bytes` from the place at `offset`.
+pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// Maps a file to read.
+pub(crate) fn map(file: &File) -> io::Result<Option<SharedBytes>> {
+    // SAFETY: the map is private and read-only, and lives as long as the `Arc`. Its bytes must not change while Rust
+    // borrows them: no code here writes to the file; that no other program may is the documented condition of the
+    // option `mmap`, and only tensor data, for which every byte is a valid value, is ever read through the map. A file
+    // that shrinks ends the program with a signal, which is not undefined behaviour.
+    let map = unsafe { memmap2::Mmap::map(file)? };
+    Ok(Some(Arc::new(map)))
+}

@@ -1,0 +1,114 @@
+//! Where the tensor data are: mapped, in memory, or in a file that is read on demand.
+
+use crate::platform;
+use bytemuck::{Pod, Zeroable};
+use inkstone_tensor::{SharedBytes, WeightBytes};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The bytes behind a [`Gguf`](crate::Gguf).
+pub(crate) enum Storage {
+    /// All of the file at once: a map, or memory of the caller.
+    Shared { bytes: SharedBytes, mapped: bool },
+    /// A file, read a tensor at a time.
+    File(Reads),
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Storage::Shared { mapped: true, .. } => "mapped",
+            Storage::Shared { mapped: false, .. } => "in memory",
+            Storage::File(_) => "read on demand",
+        })
+    }
+}
+
+/// Why bytes can't be had.
+pub(crate) enum Failure {
+    Io(io::Error),
+    OutOfMemory,
+}
+
+impl Storage {
+    /// The bytes of tensor number `index`: `len` from `start` of the file, which lay in it when it was opened.
+    pub(crate) fn bytes(&self, index: usize, start: u64, len: u64) -> Result<WeightBytes, Failure> {
+        let (Ok(offset), Ok(len)) = (usize::try_from(start), usize::try_from(len)) else {
+            return Err(Failure::OutOfMemory);
+        };
+        match self {
+            Storage::Shared { bytes, .. } => {
+                let size = (**bytes).as_ref().len();
+                if offset.checked_add(len).is_none_or(|end| end > size) {
+                    return Err(Failure::Io(io::Error::other(format!("the bytes end at {size} now"))));
+                }
+                Ok(WeightBytes { data: bytes.clone(), offset, len })
+            }
+            Storage::File(reads) => Ok(WeightBytes { data: reads.tensor(index, start, len)?, offset: 0, len }),
+        }
+    }
+}
+
+/// Tensors that were read and that somebody still holds are given out again, so that a weight is in memory once.
+pub(crate) struct Reads {
+    file: File,
+    held: Mutex<Vec<Option<Weak<Aligned>>>>,
+}
+
+impl Reads {
+    /// Reads from a file of `tensors` tensors.
+    pub(crate) fn new(file: File, tensors: usize) -> Result<Reads, std::collections::TryReserveError> {
+        let mut held = Vec::new();
+        held.try_reserve_exact(tensors)?;
+        held.resize(tensors, None);
+        Ok(Reads { file, held: Mutex::new(held) })
+    }
+
+    fn tensor(&self, index: usize, start: u64, len: usize) -> Result<SharedBytes, Failure> {
+        // The lock is held while the file is read: two that want the same tensor get the same bytes.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = held.get(index).and_then(Option::as_ref).and_then(Weak::upgrade) {
+            return Ok(bytes);
+        }
+        let mut bytes = Aligned::zeroed(len).ok_or(Failure::OutOfMemory)?;
+        platform::read_exact_at(&self.file, bytes.as_mut(), start).map_err(Failure::Io)?;
+        let bytes = Arc::new(bytes);
+        if let Some(slot) = held.get_mut(index) {
+            *slot = Some(Arc::downgrade(&bytes));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Bytes that begin at a multiple of 64, as wide as any vector that a kernel loads.
+struct Aligned {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+impl Aligned {
+    /// `None` if there is no memory.
+    fn zeroed(len: usize) -> Option<Aligned> {
+        let count = len.div_ceil(size_of::<Line>());
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.resize(count, Line::zeroed());
+        Some(Aligned { lines, len })
+    }
+
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+impl AsRef<[u8]> for Aligned {
+    fn as_ref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+}

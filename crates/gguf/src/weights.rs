@@ -1,0 +1,48 @@
+//! A file as the source of a model's weights.
+
+use crate::{Error, Gguf};
+use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
+
+impl Gguf {
+    /// Type and shape of a tensor that a model can use. The error names the tensor and says what is wrong with it:
+    /// it is not there, its type is unknown, removed or one that Inkstone can't compute with, or it has no values.
+    pub fn weight(&self, name: &str) -> Result<WeightInfo, Error> {
+        let info = self.tensor(name).ok_or_else(|| self.no_tensor(name))?;
+        let dtype = info.dtype.known().ok_or_else(|| self.unusable(info, format!("its type is {}", info.dtype)))?;
+        if !computable(dtype) {
+            return Err(self.unusable(info, format!("Inkstone can't compute with {dtype}")));
+        }
+        if info.values() == 0 {
+            return Err(self.unusable(info, format!("its dimensions {:?} hold no values", info.dims)));
+        }
+        Ok(WeightInfo { dtype, dims: info.dims.clone() })
+    }
+}
+
+/// True for types with a definition: those that can be decoded, and ids.
+fn computable(dtype: DType) -> bool {
+    dtype.info().decode.is_some() || dtype == DType::I32
+}
+
+impl WeightSource for Gguf {
+    /// `None` also for tensors whose type is not in the table: [`Gguf::weight`] tells them apart.
+    fn info(&self, name: &str) -> Option<WeightInfo> {
+        let info = self.tensor(name)?;
+        Some(WeightInfo { dtype: info.dtype.known()?, dims: info.dims.clone() })
+    }
+
+    fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError> {
+        self.weight(name)
+            .and_then(|_| self.tensor_data(name))
+            .map_err(|e| SourceError { tensor: name.to_string(), reason: reason(e) })
+    }
+}
+
+/// The error without the tensor's name, which the source's error has already.
+fn reason(error: Error) -> String {
+    match error {
+        Error::NoTensor { file, .. } => format!("not in {file}"),
+        Error::Unusable { reason, .. } => reason,
+        e => e.to_string(),
+    }
+}
