@@ -1,0 +1,200 @@
+//! What a request can ask for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Options of one request. An option that is not set takes its value from the model file (`general.sampling.*`), then
+/// from the [`Defaults`] of the entry point.
+///
+/// ```
+/// let options = inkstone_generate::Options::default().temperature(0.7).max_tokens(64).stop("\n\n");
+/// assert_eq!(options.temperature, Some(0.7));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Logits are divided by it; 0 takes the most probable token.
+    pub temperature: Option<f64>,
+    /// Only so many of the most probable tokens; 0: all.
+    pub top_k: Option<u32>,
+    /// Only the most probable tokens that together reach this probability; 1: all.
+    pub top_p: Option<f64>,
+    /// Only the most typical tokens that together reach this probability; 1: all.
+    pub typical_p: Option<f64>,
+    /// Only tokens at least this probable, relative to the most probable; 0: all.
+    pub min_p: Option<f64>,
+    /// Positive logits of tokens in the window are divided by it, others multiplied; 1: off.
+    pub repeat_penalty: Option<f64>,
+    /// Window of the repetition penalty in tokens; `u32::MAX`: everything.
+    pub repeat_last_n: Option<u32>,
+    /// Taken from the logit of a token for each time that it was generated; 0: off.
+    pub frequency_penalty: Option<f64>,
+    /// Taken from the logit of a token if it was generated; 0: off.
+    pub presence_penalty: Option<f64>,
+    /// No sequence of so many tokens comes twice; 0: off.
+    pub no_repeat_ngram: Option<u32>,
+    /// Added to the logits of tokens.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Tokens that are never drawn.
+    pub banned: Vec<u32>,
+    /// No end token before so many tokens.
+    pub min_tokens: u32,
+    /// At most so many tokens.
+    pub max_tokens: Option<Limit>,
+    /// Texts that end the generation; they are not part of the result.
+    pub stop: Vec<String>,
+    /// Tokens that end the generation, beside the vocabulary's own.
+    pub stop_ids: Vec<u32>,
+    /// The vocabulary's end tokens don't end the generation.
+    pub ignore_end: bool,
+    /// Seed of the draws; without one it is drawn, and is part of the reply.
+    pub seed: Option<u64>,
+    /// Log-probabilities of the tokens, with so many of the most probable ones.
+    pub logprobs: Option<u32>,
+    /// Special tokens are parsed out of the prompt.
+    pub special: bool,
+    /// A BOS token before the prompt; without it as the model's metadata say.
+    pub bos: Option<bool>,
+    /// The generation ends after this time.
+    pub deadline: Option<Duration>,
+    /// Ends the generation from outside.
+    pub cancel: Option<Cancel>,
+}
+
+/// A limit of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many.
+    Tokens(u64),
+    /// Until the end of the text or of the context.
+    None,
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $ty:ty;)+) => {
+        impl Options {
+            $($(#[$doc])* #[must_use] pub fn $name(mut self, $name: $ty) -> Self {
+                self.$name = Some($name);
+                self
+            })+
+        }
+    };
+}
+
+setters! {
+    /// Sets [`Options::temperature`](#structfield.temperature).
+    temperature: f64;
+    /// Sets [`Options::top_k`](#structfield.top_k).
+    top_k: u32;
+    /// Sets [`Options::top_p`](#structfield.top_p).
+    top_p: f64;
+    /// Sets [`Options::typical_p`](#structfield.typical_p).
+    typical_p: f64;
+    /// Sets [`Options::min_p`](#structfield.min_p).
+    min_p: f64;
+    /// Sets [`Options::repeat_penalty`](#structfield.repeat_penalty).
+    repeat_penalty: f64;
+    /// Sets [`Options::repeat_last_n`](#structfield.repeat_last_n).
+    repeat_last_n: u32;
+    /// Sets [`Options::frequency_penalty`](#structfield.frequency_penalty).
+    frequency_penalty: f64;
+    /// Sets [`Options::presence_penalty`](#structfield.presence_penalty).
+    presence_penalty: f64;
+    /// Sets [`Options::no_repeat_ngram`](#structfield.no_repeat_ngram).
+    no_repeat_ngram: u32;
+    /// Sets [`Options::seed`](#structfield.seed).
+    seed: u64;
+    /// Sets [`Options::logprobs`](#structfield.logprobs).
+    logprobs: u32;
+    /// Sets [`Options::bos`](#structfield.bos).
+    bos: bool;
+    /// Sets [`Options::deadline`](#structfield.deadline).
+    deadline: Duration;
+    /// Sets [`Options::cancel`](#structfield.cancel).
+    cancel: Cancel;
+}
+
+impl Options {
+    /// At most so many tokens.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(Limit::Tokens(tokens));
+        self
+    }
+
+    /// Until the end of the text or of the context.
+    #[must_use]
+    pub fn unlimited(mut self) -> Self {
+        self.max_tokens = Some(Limit::None);
+        self
+    }
+
+    /// Adds a text that ends the generation.
+    #[must_use]
+    pub fn stop(mut self, text: impl Into<String>) -> Self {
+        self.stop.push(text.into());
+        self
+    }
+
+    /// Adds a token that ends the generation.
+    #[must_use]
+    pub fn stop_id(mut self, id: u32) -> Self {
+        self.stop_ids.push(id);
+        self
+    }
+
+    /// Special tokens are parsed out of the prompt, or not.
+    #[must_use]
+    pub fn special(mut self, parse: bool) -> Self {
+        self.special = parse;
+        self
+    }
+}
+
+/// Ends a generation from outside: clones share one switch.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A switch that is off.
+    pub fn new() -> Cancel {
+        Cancel::default()
+    }
+
+    /// Ends what was started with it, at the next step. May be called from a signal handler's thread.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What options that neither the request nor the model file set are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Defaults {
+    /// See [`Options::temperature`].
+    pub temperature: f64,
+    /// See [`Options::top_k`].
+    pub top_k: u32,
+    /// See [`Options::top_p`].
+    pub top_p: f64,
+    /// See [`Options::min_p`].
+    pub min_p: f64,
+    /// See [`Options::max_tokens`].
+    pub max_tokens: Limit,
+}
+
+impl Defaults {
+    /// The library's: the model's own distribution, 256 tokens.
+    pub const LIBRARY: Defaults =
+        Defaults { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, max_tokens: Limit::Tokens(256) };
+
+    /// The command line's: what people expect of a program that writes, until the end.
+    pub const COMMAND_LINE: Defaults =
+        Defaults { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, max_tokens: Limit::None };
+}
