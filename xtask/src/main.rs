@@ -1,2 +1,52 @@
-//! (to come)
-fn main() {}
+//! Tests and checks of the workspace: `cargo xtask COMMAND`.
+
+mod command;
+#[cfg(test)]
+mod dependencies;
+mod error;
+mod layers;
+mod repository;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use error::Error;
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [--setup] [--full] [STAGE...]   run all stages, or the named ones; --list names them
+      --setup   install first what is missing of the tools that stages need
+      --full    the long versions of the tests
+  check-layers                         hold the crates' dependencies against the layers";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            if matches!(error, Error::Usage { .. }) { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode, Error> {
+    match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
+        Some(("test", rest)) => test::run(rest),
+        Some(("check-layers", [])) => {
+            layers::check(&Workspace::load()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("help" | "--help" | "-h", _)) => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some((other, _)) => {
+            Err(Error::Usage { message: format!("{other} is not a command or takes no such argument\n{USAGE}") })
+        }
+        None => Err(Error::Usage { message: format!("no command\n{USAGE}") }),
+    }
+}

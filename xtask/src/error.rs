@@ -1,0 +1,27 @@
+use std::io;
+use std::path::PathBuf;
+
+/// What stops a command of xtask.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{message}")]
+    Usage { message: String },
+    #[error("{program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("{program} ended with {status}:\n{output}")]
+    Failed { program: String, status: String, output: String },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("cargo metadata: {0}")]
+    Metadata(#[from] serde_json::Error),
+    /// One line a fault: every fault is reported, not the first alone.
+    #[error("{}", .0.join("\n"))]
+    Faults(Vec<String>),
+}
+
+impl Error {
+    /// `Ok` without faults, else all of them.
+    pub fn from_faults(faults: Vec<String>) -> Result<(), Self> {
+        if faults.is_empty() { Ok(()) } else { Err(Self::Faults(faults)) }
+    }
+}

@@ -1,0 +1,134 @@
+//! The layers: which crate may use which.
+
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+/// A crate and what it may use of the workspace. No more than this: an edge that is not in the table is a fault, also one that
+/// only tests need, so that each crate builds and tests with the layers below it alone.
+struct Layer {
+    package: &'static str,
+    may_use: &'static [&'static str],
+}
+
+const TENSOR: &str = "inkstone-tensor";
+const GGUF: &str = "inkstone-gguf";
+const COMPUTE: &str = "inkstone-compute";
+const GRAPH: &str = "inkstone-graph";
+const KVCACHE: &str = "inkstone-kvcache";
+const MODEL: &str = "inkstone-model";
+const TEXT: &str = "inkstone-text";
+const GENERATE: &str = "inkstone-generate";
+const FACADE: &str = "inkstone";
+const CLI: &str = "inkstone-cli";
+
+/// From the bottom to the top.
+const LAYERS: &[Layer] = &[
+    Layer { package: TENSOR, may_use: &[] },
+    Layer { package: GGUF, may_use: &[TENSOR] },
+    Layer { package: COMPUTE, may_use: &[TENSOR] },
+    Layer { package: GRAPH, may_use: &[COMPUTE, TENSOR] },
+    Layer { package: KVCACHE, may_use: &[COMPUTE, TENSOR] },
+    Layer { package: MODEL, may_use: &[GRAPH, GGUF, TENSOR] },
+    Layer { package: TEXT, may_use: &[GGUF] },
+    Layer { package: GENERATE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT] },
+    Layer { package: FACADE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE] },
+    Layer { package: CLI, may_use: &[FACADE] },
+    // Checks across crates may look at everything.
+    Layer {
+        package: "inkstone-tests",
+        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI],
+    },
+    Layer { package: "xtask", may_use: &[] },
+];
+
+/// Every edge of the workspace against the table.
+pub fn check(workspace: &Workspace) -> Result<(), Error> {
+    let members: Vec<&str> = workspace.packages().iter().map(|p| p.name.as_str()).collect();
+    let mut faults = Vec::new();
+    for package in workspace.packages() {
+        let Some(layer) = LAYERS.iter().find(|l| l.package == package.name) else {
+            faults.push(format!("{} has no row in the table of layers (xtask/src/layers.rs)", package.name));
+            continue;
+        };
+        for used in package.dependencies() {
+            if members.contains(&used) && !layer.may_use.contains(&used) {
+                faults.push(format!("{} uses {used}; it may use {}", package.name, list(layer.may_use)));
+            }
+        }
+    }
+    for layer in LAYERS.iter().filter(|l| !members.contains(&l.package)) {
+        faults.push(format!("{} is in the table of layers but not in the workspace", layer.package));
+    }
+    Error::from_faults(faults)
+}
+
+fn list(names: &[&str]) -> String {
+    if names.is_empty() { "no crate of the workspace".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The workspace of the table, each crate with all edges that it may have, and `extra` edges.
+    fn workspace(extra: &[(&str, &str)]) -> Workspace {
+        let packages: Vec<_> = LAYERS
+            .iter()
+            .map(|layer| {
+                let used = extra.iter().filter(|e| e.0 == layer.package).map(|e| e.1);
+                let dependencies: Vec<_> =
+                    layer.may_use.iter().copied().chain(used).map(|n| serde_json::json!({ "name": n })).collect();
+                serde_json::json!({
+                    "name": layer.package,
+                    "manifest_path": "Cargo.toml",
+                    "dependencies": dependencies,
+                    "targets": [],
+                })
+            })
+            .collect();
+        let json = serde_json::json!({ "packages": packages, "workspace_root": ".", "target_directory": "target" });
+        Workspace::parse(json.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn allowed_edges_and_crates_from_outside_pass() {
+        check(&workspace(&[(TENSOR, "half")])).unwrap();
+    }
+
+    #[test]
+    fn a_forbidden_edge_fails_and_is_named() {
+        let error = check(&workspace(&[(TEXT, TENSOR)])).unwrap_err();
+        assert_eq!(error.to_string(), "inkstone-text uses inkstone-tensor; it may use inkstone-gguf");
+    }
+
+    #[test]
+    fn every_fault_is_reported() {
+        let error = check(&workspace(&[(TENSOR, GGUF), (CLI, GENERATE)])).unwrap_err();
+        assert_eq!(error.to_string().lines().count(), 2, "{error}");
+    }
+
+    #[test]
+    fn the_table_has_no_edge_upwards() {
+        for (i, layer) in LAYERS.iter().enumerate() {
+            for used in layer.may_use {
+                assert!(LAYERS[..i].iter().any(|l| l.package == *used), "{} uses {used}", layer.package);
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_without_a_row_fails() {
+        let json = serde_json::json!({
+            "packages": [{ "name": "new", "manifest_path": "Cargo.toml", "dependencies": [], "targets": [] }],
+            "workspace_root": ".",
+            "target_directory": "target",
+        });
+        let error = check(&Workspace::parse(json.to_string().as_bytes()).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("new has no row"), "{error}");
+    }
+
+    #[test]
+    fn this_workspace_keeps_its_layers() {
+        check(&Workspace::load().unwrap()).unwrap();
+    }
+}

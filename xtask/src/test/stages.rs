@@ -1,0 +1,277 @@
+//! The stages, in the order in which they run: what is quick and often wrong comes first.
+
+use std::path::Path;
+
+use super::context::Context;
+use super::outcome::{Outcome, Verdict};
+use super::readme;
+use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
+use crate::error::Error;
+use crate::{layers, repository};
+
+pub struct Stage {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub needs: &'static [&'static Tool],
+    /// A stage runs once a case, each with a line of its own.
+    pub cases: fn(&Context) -> Result<Vec<String>, Error>,
+    pub run: fn(&Context, &str) -> Result<Outcome, Error>,
+}
+
+pub static STAGES: &[Stage] = &[
+    Stage {
+        name: "fmt",
+        what: "the sources are formatted",
+        needs: &[&RUSTFMT],
+        cases: once,
+        run: |c, _| {
+            let fuzz = c.program("cargo fmt --manifest-path fuzz/Cargo.toml --check");
+            let has_fuzz = c.workspace.root().join("fuzz/Cargo.toml").exists();
+            c.programs("fmt", std::iter::once(c.program("cargo fmt --all --check")).chain(has_fuzz.then_some(fuzz)))
+        },
+    },
+    Stage {
+        name: "lockfile",
+        what: "Cargo.lock is that of the manifests",
+        needs: &[],
+        cases: once,
+        run: |c, _| c.programs("lockfile", [c.program("cargo metadata --locked --format-version 1")]),
+    },
+    Stage {
+        name: "layers",
+        what: "no crate uses one of a layer above it",
+        needs: &[],
+        cases: once,
+        run: |c, _| layers::check(&c.workspace).map(|()| Outcome::passed()),
+    },
+    Stage {
+        name: "repository",
+        what: "sizes and kinds of files, no path of a machine, nothing left open",
+        needs: &[&GIT],
+        cases: once,
+        run: |c, _| repository::check(c.workspace.root()).map(|()| Outcome::passed()),
+    },
+    Stage {
+        name: "story-model",
+        what: "the scripts make the corpus that the shipped models learned from",
+        needs: &[&PYTHON],
+        cases: once,
+        run: |c, _| c.programs("story-model", [c.program("python3 -B tools/story-model/check.py")]),
+    },
+    Stage {
+        name: "licences",
+        what: "dependencies: licences, sources, bans (deny.toml)",
+        needs: &[&CARGO_DENY],
+        cases: once,
+        run: |c, _| c.programs("licences", [c.program("cargo deny check bans licenses sources")]),
+    },
+    Stage {
+        name: "advisories",
+        what: "dependencies: known faults, where the list of them can be fetched",
+        needs: &[&CARGO_DENY],
+        cases: once,
+        run: |c, _| c.programs("advisories", [c.program("cargo deny check advisories")]).map(unless_unfetched),
+    },
+    Stage {
+        name: "clippy",
+        what: "clippy without warnings, all targets",
+        needs: &[&CLIPPY],
+        cases: once,
+        run: |c, _| c.programs("clippy", [c.program("cargo clippy --workspace --all-targets -- --deny warnings")]),
+    },
+    Stage {
+        name: "alone",
+        what: "each crate alone, with no features and with all, without warnings",
+        needs: &[&CLIPPY],
+        cases: packages,
+        run: |c, package| {
+            let lines = ["--no-default-features", "--all-targets --all-features"];
+            let check = |line| c.cargo(&format!("clippy {line}"), package).arg("--").arg("--deny").arg("warnings");
+            c.programs(&format!("alone {package}"), lines.map(check))
+        },
+    },
+    Stage {
+        name: "portable",
+        what: "the fall-backs for platforms without calls of their own compile",
+        needs: &[],
+        cases: once,
+        run: |c, _| {
+            let check = c.program("cargo check --workspace --target-dir").arg(c.workspace.target().join("portable"));
+            c.programs("portable", [check.env("RUSTFLAGS", "--cfg inkstone_portable --deny warnings")])
+        },
+    },
+    Stage {
+        name: "test",
+        what: "the tests of each crate, built alone: unit, oracle, conformance, command line",
+        needs: &[],
+        cases: packages,
+        run: |c, package| {
+            // Output of tests that pass is wanted for what they say is not present.
+            let program = if is_present(c, &NEXTEST) {
+                let line =
+                    "nextest run --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
+                c.cargo(line, package)
+            } else {
+                c.cargo("test --no-fail-fast --all-targets", package).arg("--").arg("--show-output")
+            };
+            c.programs(&format!("test {package}"), [program])
+        },
+    },
+    Stage {
+        name: "doctest",
+        what: "the examples in the documentation",
+        needs: &[],
+        cases: once,
+        run: |c, _| c.programs("doctest", [c.program("cargo test --workspace --doc --no-fail-fast")]),
+    },
+    Stage {
+        name: "docs",
+        what: "the documentation without warnings",
+        needs: &[],
+        cases: once,
+        run: |c, _| {
+            // Programs first: the library `inkstone` and the program of this name write to the same page.
+            let kinds = ["--bins", "--lib"];
+            let doc =
+                |kind| c.program(&format!("cargo doc --workspace --no-deps {kind}")).env("RUSTDOCFLAGS", "-Dwarnings");
+            c.programs("docs", kinds.map(doc))
+        },
+    },
+    Stage {
+        name: "readme",
+        what: "the first command of README.md writes a story",
+        needs: &[],
+        cases: once,
+        run: readme::check,
+    },
+    Stage {
+        name: "address",
+        what: "libraries with unsafe code under AddressSanitizer",
+        needs: &[],
+        cases: libraries_with_unsafe,
+        run: |c, package| {
+            let triple = "x86_64-unknown-linux-gnu";
+            let test = c
+                .cargo(&format!("test --lib --tests --target {triple}"), package)
+                .arg("--target-dir")
+                .arg(c.workspace.target().join("address"))
+                // The sanitizer's runtime comes with the toolchain; only the flag is not stable.
+                .env("RUSTC_BOOTSTRAP", "1")
+                .env("RUSTFLAGS", "-Zsanitizer=address")
+                // A refused allocation is an error value, also here. Leaks need a debugger's rights and are not what is sought.
+                .env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0");
+            if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+                c.programs(&format!("address {package}"), [test])
+            } else {
+                Ok(Outcome::skipped(format!("only on {triple}")))
+            }
+        },
+    },
+    Stage {
+        name: "fuzz",
+        what: "each fuzz target: its corpus, then ten seconds",
+        needs: &[&CARGO_FUZZ, &CXX],
+        cases: fuzz_targets,
+        run: |c, target| {
+            // What is found goes into the first folder; the corpus of the repository is only read.
+            let found = c.workspace.target().join("fuzz-found").join(target);
+            std::fs::create_dir_all(&found).map_err(|source| Error::File { path: found.clone(), source })?;
+            let mut fuzz = c.program("cargo fuzz run").arg(target).arg(&found).env("RUSTC_BOOTSTRAP", "1");
+            let corpus = c.workspace.root().join("fuzz/corpus").join(target);
+            if corpus.is_dir() {
+                fuzz = fuzz.arg(corpus);
+            }
+            c.programs(&format!("fuzz {target}"), [fuzz.arg("--").arg("-max_total_time=10")])
+        },
+    },
+];
+
+fn once(_: &Context) -> Result<Vec<String>, Error> {
+    Ok(vec![String::new()])
+}
+
+fn packages(context: &Context) -> Result<Vec<String>, Error> {
+    Ok(context.workspace.packages().iter().map(|p| p.name.clone()).collect())
+}
+
+fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {
+    let folder = context.workspace.root().join("fuzz/fuzz_targets");
+    let mut names: Vec<String> = files_below(&folder)?
+        .iter()
+        .filter_map(|file| file.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Found by their sources, so that no crate with unsafe code is forgotten. Programs are left out: their tests start processes
+/// under a limit of address space, of which the sanitizer needs far more.
+fn libraries_with_unsafe(context: &Context) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for package in context.workspace.packages().iter().filter(|p| p.has_library()) {
+        let sources = files_below(&package.folder().join("src"))?;
+        if sources.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| allows_unsafe(&text))) {
+            names.push(package.name.clone());
+        }
+    }
+    Ok(names)
+}
+
+fn allows_unsafe(source: &str) -> bool {
+    source.lines().any(|line| line.trim_start().starts_with('#') && line.contains("allow(unsafe_code"))
+}
+
+/// All files below a folder; none where there is no such folder.
+fn files_below(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop().filter(|f| f.is_dir()) {
+        let at = |source| Error::File { path: folder.clone(), source };
+        for entry in std::fs::read_dir(&folder).map_err(at)? {
+            let path = entry.map_err(at)?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    Ok(files)
+}
+
+/// Advisories that can't be fetched are named in the summary; advisories that apply are a failure.
+fn unless_unfetched(mut outcome: Outcome) -> Outcome {
+    if let Verdict::Failed(why) = &outcome.verdict
+        && why.contains("failed to fetch advisory database")
+    {
+        outcome.verdict = Verdict::Passed;
+        outcome.notes.push("advisories could not be fetched".to_owned());
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_words() {
+        for (i, stage) in STAGES.iter().enumerate() {
+            assert!(STAGES[..i].iter().all(|s| s.name != stage.name), "{}", stage.name);
+            assert!(!stage.name.contains(' ') && !stage.name.starts_with('-'), "{}", stage.name);
+        }
+    }
+
+    #[test]
+    fn advisories_that_apply_fail_and_unfetched_ones_are_noted() {
+        let unfetched =
+            unless_unfetched(Outcome::failed("[ERROR] failed to fetch advisory database https://...".into()));
+        assert_eq!(unfetched.verdict, Verdict::Passed);
+        assert_eq!(unfetched.notes, ["advisories could not be fetched"]);
+        let applies = unless_unfetched(Outcome::failed("error[vulnerability]: ...\nadvisories FAILED".into()));
+        assert_eq!(applies.verdict.word(), "FAIL");
+    }
+
+    #[test]
+    fn unsafe_code_is_found_by_the_attribute_that_allows_it() {
+        assert!(allows_unsafe("//! Calls.\n#![allow(unsafe_code)]\n"));
+        assert!(allows_unsafe("    #[allow(unsafe_code, reason = \"...\")]\n"));
+        assert!(!allows_unsafe("// #![allow(unsafe_code)] would be needed\n"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Programs that stages need beside cargo, how to see whether they are there, and how to install them.
+
+use super::context::Context;
+use super::stages::Stage;
+use crate::command::Program;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tool {
+    pub name: &'static str,
+    /// Ends with 0 where the tool is there.
+    probe: &'static str,
+    /// What `--setup` runs; a line without it names something that belongs to the machine.
+    pub install: Option<&'static str>,
+}
+
+pub static RUSTFMT: Tool =
+    Tool { name: "rustfmt", probe: "cargo fmt --version", install: Some("rustup component add rustfmt") };
+pub static CLIPPY: Tool =
+    Tool { name: "clippy", probe: "cargo clippy --version", install: Some("rustup component add clippy") };
+// Unoptimised and without debug information: built in under a minute, and quick enough for a graph of this size.
+pub static CARGO_DENY: Tool = Tool {
+    name: "cargo-deny",
+    probe: "cargo deny --version",
+    install: Some(
+        "cargo install cargo-deny --version 0.20.2 --locked --no-default-features --debug --config profile.dev.debug=false",
+    ),
+};
+pub static CARGO_FUZZ: Tool = Tool {
+    name: "cargo-fuzz",
+    probe: "cargo fuzz --version",
+    install: Some("cargo install cargo-fuzz --version 0.13.2 --locked --debug --config profile.dev.debug=false"),
+};
+/// libFuzzer is C++.
+pub static CXX: Tool = Tool { name: "a C++ compiler (c++)", probe: "c++ --version", install: None };
+pub static GIT: Tool = Tool { name: "git", probe: "git --version", install: None };
+pub static PYTHON: Tool = Tool { name: "python3", probe: "python3 --version", install: None };
+/// Not needed: cargo test does its work where it is absent.
+pub static NEXTEST: Tool = Tool { name: "cargo-nextest", probe: "cargo nextest --version", install: None };
+
+pub fn is_present(context: &Context, tool: &Tool) -> bool {
+    context.program(tool.probe).stdout().is_ok()
+}
+
+/// The tools that these stages need and that are not there, each once.
+pub fn missing(context: &Context, stages: &[&Stage]) -> Vec<&'static Tool> {
+    let mut missing: Vec<&Tool> = Vec::new();
+    for &tool in stages.iter().flat_map(|stage| stage.needs) {
+        if !missing.contains(&tool) && !is_present(context, tool) {
+            missing.push(tool);
+        }
+    }
+    missing
+}
+
+pub fn first_missing(context: &Context, stage: &Stage) -> Option<&'static Tool> {
+    missing(context, &[stage]).first().copied()
+}
+
+/// The program of an install line. What cargo installs goes into the target folder.
+pub fn installer(context: &Context, line: &str) -> Program {
+    let program = context.program(line);
+    if line.starts_with("cargo install ") { program.arg("--root").arg(context.tools()) } else { program }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installed_versions_are_pinned() {
+        for tool in [&CARGO_DENY, &CARGO_FUZZ] {
+            let line = tool.install.unwrap();
+            assert!(line.contains(" --version ") && line.contains(" --locked"), "{line}");
+        }
+    }
+}
