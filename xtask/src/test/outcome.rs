@@ -94,13 +94,18 @@ impl Outcome {
 
     /// Adds the tests and the notes that `output` of cargo test or cargo nextest reports.
     pub fn read(&mut self, output: &str) {
+        let of_nextest = |line: &str| line.starts_with("Summary [");
+        // nextest shows what each test wrote, and with it the results of test programs that it ran for one test each.
+        let nextest = output.lines().map(str::trim).any(of_nextest);
         for line in output.lines().map(str::trim) {
-            if let Some(counts) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) {
-                self.count(counts.1, ';');
-            } else if line.starts_with("Summary [")
+            if of_nextest(line)
                 && let Some((_, counts)) = line.split_once("run: ")
             {
                 self.count(counts, ',');
+            } else if !nextest
+                && let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+            {
+                self.count(counts, ';');
             } else if NOTES.iter().any(|note| line.starts_with(note)) && !self.notes.iter().any(|n| n == line) {
                 self.notes.push(line.to_owned());
             }
@@ -151,6 +156,15 @@ mod tests {
         assert_eq!(outcome.tests, Tests { passed: 9, failed: 3, skipped: 4 });
         let outcome = read("     Summary [   0.004s] 1 test run: 1 passed, 0 skipped\n");
         assert_eq!(outcome.tests, Tests { passed: 1, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn results_that_nextest_repeats_are_not_counted_twice() {
+        let outcome = read(
+            "    test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.00s\n\
+             Summary [   0.004s] 2 tests run: 2 passed, 0 skipped\n",
+        );
+        assert_eq!(outcome.tests, Tests { passed: 2, failed: 0, skipped: 0 });
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The stages, in the order in which they run: what is quick and often wrong comes first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
 use crate::error::Error;
+use crate::workspace::Package;
 use crate::{layers, repository};
 
 pub struct Stage {
@@ -25,9 +26,12 @@ pub static STAGES: &[Stage] = &[
         needs: &[&RUSTFMT],
         cases: once,
         run: |c, _| {
-            let fuzz = c.program("cargo fmt --manifest-path fuzz/Cargo.toml --check");
-            let has_fuzz = c.workspace.root().join("fuzz/Cargo.toml").exists();
-            c.programs("fmt", std::iter::once(c.program("cargo fmt --all --check")).chain(has_fuzz.then_some(fuzz)))
+            // The fuzz targets are a workspace of their own.
+            let manifests =
+                ["Cargo.toml", "fuzz/Cargo.toml"].into_iter().filter(|m| c.workspace.root().join(m).exists());
+            let check =
+                |manifest| c.program(&format!("cargo fmt --all --check --manifest-path {manifest} -- --color never"));
+            c.programs("fmt", manifests.map(check))
         },
     },
     Stage {
@@ -94,7 +98,7 @@ pub static STAGES: &[Stage] = &[
         name: "portable",
         what: "the fall-backs for platforms without calls of their own compile",
         needs: &[],
-        cases: once,
+        cases: once_if_portable,
         run: |c, _| {
             let check = c.program("cargo check --workspace --target-dir").arg(c.workspace.target().join("portable"));
             c.programs("portable", [check.env("RUSTFLAGS", "--cfg inkstone_portable --deny warnings")])
@@ -204,17 +208,31 @@ fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
+/// Without a source that has the cfg the stage would check nothing, so it has no case then.
+fn once_if_portable(context: &Context) -> Result<Vec<String>, Error> {
+    for package in context.workspace.packages().iter().filter(|p| p.name != env!("CARGO_PKG_NAME")) {
+        if any_source(package, |text| text.contains("inkstone_portable"))? {
+            return once(context);
+        }
+    }
+    Ok(Vec::new())
+}
+
 /// Found by their sources, so that no crate with unsafe code is forgotten. Programs are left out: their tests start processes
 /// under a limit of address space, of which the sanitizer needs far more.
 fn libraries_with_unsafe(context: &Context) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
     for package in context.workspace.packages().iter().filter(|p| p.has_library()) {
-        let sources = files_below(&package.folder().join("src"))?;
-        if sources.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| allows_unsafe(&text))) {
+        if any_source(package, allows_unsafe)? {
             names.push(package.name.clone());
         }
     }
     Ok(names)
+}
+
+fn any_source(package: &Package, holds: impl Fn(&str) -> bool) -> Result<bool, Error> {
+    let sources = files_below(&package.folder().join("src"))?;
+    Ok(sources.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| holds(&text))))
 }
 
 fn allows_unsafe(source: &str) -> bool {
@@ -222,7 +240,7 @@ fn allows_unsafe(source: &str) -> bool {
 }
 
 /// All files below a folder; none where there is no such folder.
-fn files_below(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop().filter(|f| f.is_dir()) {
