@@ -1,0 +1,146 @@
+//! Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2): the text is split by patterns, and the bytes of each word
+//! merge in the order of the list of merges.
+//!
+//! Own code, because the merges of the `tokenizers` crate take 15 times as long for ten times the word, its patterns
+//! give up on a million spaces without an error, and it refuses merges of unknown tokens.
+
+use crate::merge::{MergeRule, Merger, NO_TOKEN, Symbol};
+use crate::pre::Splitter;
+use crate::tokenizer::TokenModel;
+use crate::vocab::Vocab;
+use crate::{Error, byte_chars};
+use inkstone_gguf::Strings;
+
+/// The model of a file with `tokenizer.ggml.model` = `gpt2`.
+pub(crate) struct Bpe {
+    splitter: Splitter,
+    merges: Merges,
+    bytes: [u32; 256],
+    /// A word up to this many bytes that is a token needs no merges.
+    longest_whole_word: usize,
+}
+
+/// What was left out of a list of merges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IgnoredMerges {
+    /// Without a space between two texts.
+    pub malformed: usize,
+    /// Of, or to, a text that no plain token has.
+    pub unknown: usize,
+    /// There before.
+    pub repeated: usize,
+}
+
+impl Bpe {
+    pub(crate) fn new(
+        vocab: &Vocab,
+        merges: &Strings,
+        splitter: Splitter,
+        whole_words: bool,
+    ) -> Result<(Bpe, IgnoredMerges), Error> {
+        let (merges, ignored) = Merges::new(vocab, merges)?;
+        let bytes =
+            byte_chars::CHARS.map(|c| vocab.find_plain(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or(NO_TOKEN));
+        // No character of a token's text takes less than a byte, so a longer word can't be a token.
+        let longest_whole_word = if whole_words { vocab.longest_plain() } else { 0 };
+        Ok((Bpe { splitter, merges, bytes, longest_whole_word }, ignored))
+    }
+
+    /// How many of the 256 bytes have no token.
+    pub(crate) fn missing_bytes(&self) -> usize {
+        self.bytes.iter().filter(|&&id| id == NO_TOKEN).count()
+    }
+}
+
+impl TokenModel for Bpe {
+    /// A byte that has no token is left out, as llama.cpp does.
+    fn encode(&self, vocab: &Vocab, text: &str, _first: bool, ids: &mut Vec<u32>) -> Result<(), Error> {
+        let mut merger = Merger::default();
+        let mut chars = String::new();
+        self.splitter.split(text, &mut |word| {
+            if word.len() <= self.longest_whole_word {
+                chars.clear();
+                byte_chars::encode(word.as_bytes(), &mut chars);
+                if let Some(id) = vocab.find_plain(chars.as_bytes()) {
+                    return push(ids, id);
+                }
+            }
+            let symbols = word.bytes().map(|b| (1, self.bytes[usize::from(b)]));
+            merger.run(word.len(), symbols, &self.merges, |symbol| match symbol.token {
+                NO_TOKEN => Ok(()),
+                id => push(ids, id),
+            })
+        })
+    }
+}
+
+fn push(ids: &mut Vec<u32>, id: u32) -> Result<(), Error> {
+    ids.try_reserve(1).map_err(Error::memory("the ids of a text"))?;
+    ids.push(id);
+    Ok(())
+}
+
+/// The merges by the token on the left, then by the one on the right.
+struct Merges {
+    /// By left token: where its merges start; one more at the end.
+    starts: Vec<u32>,
+    rows: Vec<Merge>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Merge {
+    left: u32,
+    right: u32,
+    rank: u32,
+    token: u32,
+}
+
+impl Merges {
+    fn new(vocab: &Vocab, list: &Strings) -> Result<(Merges, IgnoredMerges), Error> {
+        const WHAT: &str = "the merges";
+        let mut ignored = IgnoredMerges::default();
+        let mut rows = Vec::new();
+        rows.try_reserve_exact(list.len()).map_err(Error::memory(WHAT))?;
+        let mut joined = Vec::new();
+        for (rank, text) in (0u32..).zip(list.iter()) {
+            // A space at the start is a text, not the border.
+            let Some(space) = text.iter().skip(1).position(|&b| b == b' ').map(|at| at + 1) else {
+                ignored.malformed += 1;
+                continue;
+            };
+            let (left, right) = (&text[..space], &text[space + 1..]);
+            joined.clear();
+            joined.try_reserve(text.len()).map_err(Error::memory(WHAT))?;
+            joined.extend_from_slice(left);
+            joined.extend_from_slice(right);
+            match (vocab.find_plain(left), vocab.find_plain(right), vocab.find_plain(&joined)) {
+                (Some(left), Some(right), Some(token)) => rows.push(Merge { left, right, rank, token }),
+                _ => ignored.unknown += 1,
+            }
+        }
+        rows.sort_unstable();
+        let all = rows.len();
+        rows.dedup_by_key(|m| (m.left, m.right)); // the lowest rank stays
+        ignored.repeated = all - rows.len();
+        let mut starts = Vec::new();
+        starts.try_reserve_exact(vocab.len() + 1).map_err(Error::memory(WHAT))?;
+        starts.resize(vocab.len() + 1, 0u32);
+        for row in &rows {
+            starts[row.left as usize + 1] += 1;
+        }
+        for id in 0..vocab.len() {
+            starts[id + 1] += starts[id];
+        }
+        Ok((Merges { starts, rows }, ignored))
+    }
+}
+
+impl MergeRule for Merges {
+    fn merge(&self, left: Symbol, right: Symbol) -> Option<(u32, u32)> {
+        let at = left.token as usize;
+        let range = *self.starts.get(at)? as usize..*self.starts.get(at.checked_add(1)?)? as usize;
+        let rows = self.rows.get(range)?;
+        let row = rows[rows.binary_search_by_key(&right.token, |m| m.right).ok()?];
+        Some((row.rank, row.token))
+    }
+}

@@ -1,0 +1,155 @@
+//! What can go wrong, by name.
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value of the metadata has another type than it must have.
+    #[error(transparent)]
+    Metadata(#[from] inkstone_gguf::Error),
+    /// A key that the kind of tokenizer needs is not there.
+    #[error("{key} is missing, and a {model} tokenizer needs it")]
+    MissingKey {
+        /// Key of the metadata.
+        key: &'static str,
+        /// Value of `tokenizer.ggml.model`.
+        model: &'static str,
+    },
+    /// `tokenizer.ggml.model` names a kind that is not known.
+    #[error("tokenizer model {name:?} is not known; known are: {known}")]
+    UnknownModel {
+        /// Name in the file.
+        name: String,
+        /// The names that are known, with commas.
+        known: String,
+    },
+    /// `tokenizer.ggml.pre` names a pre-tokenizer that is not known.
+    #[error("pre-tokenizer {name:?} is not known; known are: {known}")]
+    UnknownPre {
+        /// Name in the file.
+        name: String,
+        /// The names that are known, with commas.
+        known: String,
+    },
+    /// A list has fewer entries than there are tokens.
+    #[error("{key} has {found} entries for {tokens} tokens")]
+    ShortList {
+        /// Key of the metadata.
+        key: &'static str,
+        /// Entries in the list.
+        found: usize,
+        /// Tokens in the vocabulary.
+        tokens: usize,
+    },
+    /// More entries than an id can count.
+    #[error("{key} has {found} entries, allowed are {max}")]
+    TooMany {
+        /// Key of the metadata.
+        key: &'static str,
+        /// Entries in the list.
+        found: usize,
+        /// The most that are allowed.
+        max: u32,
+    },
+    /// The text of a token is not UTF-8.
+    #[error("token {id} is not UTF-8 at its byte {at}")]
+    TokenNotUtf8 {
+        /// Id of the token.
+        id: u32,
+        /// Offset of the first wrong byte.
+        at: usize,
+    },
+    /// The type of a token is not one of the format's.
+    #[error("token {id} has type {value}, allowed are 0 to 6")]
+    TokenType {
+        /// Id of the token.
+        id: u32,
+        /// Type in the file.
+        value: i32,
+    },
+    /// A token of type byte whose text is not `<0x00>` to `<0xFF>`.
+    #[error("token {id} has type byte, but its text is {text:?} and not <0x00> to <0xFF>")]
+    ByteToken {
+        /// Id of the token.
+        id: u32,
+        /// The first characters of its text.
+        text: String,
+    },
+    /// A score that can't be ordered.
+    #[error("tokenizer.ggml.scores: the score of token {id} is NaN")]
+    NanScore {
+        /// Id of the token.
+        id: u32,
+    },
+    /// A special token's id is outside the vocabulary.
+    #[error("{key} is {id}, but there are {tokens} tokens")]
+    SpecialId {
+        /// Key of the metadata.
+        key: &'static str,
+        /// Id in the file.
+        id: u32,
+        /// Tokens in the vocabulary.
+        tokens: usize,
+    },
+    /// A token must be added to each prompt, and the file does not say which.
+    #[error("{flag} is true, but {key} is not set")]
+    NoSpecialId {
+        /// The key, or the option, that asks for the token.
+        flag: &'static str,
+        /// The key that is missing.
+        key: &'static str,
+    },
+    /// A control or user-defined token too long to be looked for in every text.
+    #[error("token {id} is matched in texts and has {bytes} bytes, allowed are {max}")]
+    LongSpecial {
+        /// Id of the token.
+        id: u32,
+        /// Length of its text.
+        bytes: usize,
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// The control and user-defined tokens together are too long to be looked for in every text.
+    #[error("the tokens that are matched in texts have more than {max} bytes together, from token {id} on")]
+    LongSpecials {
+        /// Token with which the limit was passed.
+        id: u32,
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// A text is longer than the caller allows.
+    #[error("the text has {bytes} bytes, and max_bytes allows {max}")]
+    TextTooLong {
+        /// Length of the text.
+        bytes: u64,
+        /// The limit: [`Encode::max_bytes`](crate::Encode::max_bytes), or what 32-bit offsets reach.
+        max: u64,
+    },
+    /// A byte of the text that the vocabulary can't express.
+    #[error("no token for byte 0x{byte:02x} of {character:?}: the vocabulary has no byte tokens and no unknown token")]
+    NoToken {
+        /// The byte.
+        byte: u8,
+        /// The character that it is part of.
+        character: char,
+    },
+    /// Bytes that should be text are not UTF-8.
+    #[error("not UTF-8 at byte {at}")]
+    NotUtf8 {
+        /// Offset of the first wrong byte.
+        at: usize,
+    },
+    /// An allocation failed.
+    #[error("no memory for {what}")]
+    OutOfMemory {
+        /// What the memory was for.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// For `map_err` of `try_reserve`.
+    pub(crate) fn memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
+        move |_| Error::OutOfMemory { what }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tokens that are found in a text before it is cut into words.
+
+use crate::Error;
+use crate::vocab::{TokenKind, Vocab};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+
+/// A longer token is refused: looking for it could cost a text of any length this factor.
+pub(crate) const LONGEST: usize = 1024;
+
+/// All of them together, in bytes: the automaton takes some tens of bytes for each.
+pub(crate) const ALL: usize = 2 << 20;
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part<'t> {
+    Text(&'t str),
+    Token(u32),
+}
+
+/// Finds the special tokens of a vocabulary: the leftmost first, the longest of those that start there.
+pub(crate) struct Specials {
+    user_defined: Finder,
+    all: Finder,
+    /// Ids, ascending, of tokens that take the spaces behind them with them.
+    strips_right: Vec<u32>,
+}
+
+impl Specials {
+    /// `strips_right` says whether a token takes the spaces behind it.
+    pub(crate) fn new(vocab: &Vocab, strips_right: impl Fn(&str) -> bool) -> Result<Specials, Error> {
+        let user_defined = Finder::new(vocab, |kind| kind == TokenKind::UserDefined)?;
+        let all = Finder::new(vocab, |kind| {
+            matches!(kind, TokenKind::UserDefined | TokenKind::Control | TokenKind::Unknown)
+        })?;
+        let strips_right = all.ids.iter().copied().filter(|&id| vocab.text(id).is_some_and(&strips_right)).collect();
+        Ok(Specials { user_defined, all, strips_right })
+    }
+
+    /// Cuts a text at user-defined tokens and, if asked, at control and unknown ones.
+    pub(crate) fn split<'t>(
+        &self,
+        text: &'t str,
+        control: bool,
+        mut part: impl FnMut(Part<'t>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let finder = if control { &self.all } else { &self.user_defined };
+        let mut done = 0;
+        while let Some((start, end, id)) = finder.find(text, done) {
+            if start > done {
+                part(Part::Text(&text[done..start]))?;
+            }
+            part(Part::Token(id))?;
+            done = end;
+            if self.strips_right.binary_search(&id).is_ok() {
+                let is_space = |c: char| matches!(c, ' ' | '\t'..='\r');
+                done = text.len() - text[end..].trim_start_matches(is_space).len();
+            }
+        }
+        if done < text.len() { part(Part::Text(&text[done..])) } else { Ok(()) }
+    }
+}
+
+/// Tokens of some kinds, as one automaton.
+struct Finder {
+    automaton: Option<AhoCorasick>,
+    /// By the automaton's numbers.
+    ids: Vec<u32>,
+}
+
+impl Finder {
+    fn new(vocab: &Vocab, wanted: impl Fn(TokenKind) -> bool) -> Result<Finder, Error> {
+        let mut ids = Vec::new();
+        let mut texts = Vec::new();
+        let mut total = 0;
+        for (id, _) in vocab.kinds().filter(|&(_, kind)| wanted(kind)) {
+            let text = vocab.text(id).unwrap_or_default();
+            if text.is_empty() || vocab.find(text.as_bytes()) != Some(id) {
+                continue; // of equal texts the lowest id
+            }
+            total += text.len();
+            if text.len() > LONGEST {
+                return Err(Error::LongSpecial { id, bytes: text.len(), max: LONGEST });
+            }
+            if total > ALL {
+                return Err(Error::LongSpecials { id, max: ALL });
+            }
+            ids.push(id);
+            texts.push(text);
+        }
+        if ids.is_empty() {
+            return Ok(Finder { automaton: None, ids });
+        }
+        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(texts);
+        let automaton = Some(built.map_err(Error::memory("the automaton of the special tokens"))?);
+        Ok(Finder { automaton, ids })
+    }
+
+    /// Start, end and id of the first token from an offset on.
+    fn find(&self, text: &str, from: usize) -> Option<(usize, usize, u32)> {
+        let found = self.automaton.as_ref()?.find(Input::new(text).range(from..))?;
+        Some((found.start(), found.end(), *self.ids.get(found.pattern().as_usize())?))
+    }
+}
