@@ -71,16 +71,27 @@ impl<'a, R: Read> Cursor<'a, R> {
         Ok(numbers)
     }
 
-    /// A string (its length, then its bytes) added at the end of `bytes`. Gives its length.
-    pub(crate) fn string(&mut self, bytes: &mut Vec<u8>, what: &dyn Display) -> Result<usize, Error> {
+    /// The length of a string that fits in what is left.
+    pub(crate) fn string_length(&mut self, what: &dyn Display) -> Result<u64, Error> {
         let at = self.position;
         let len: u64 = self.number(&format_args!("the length of {what}"))?;
         self.expect_from(at, len, 1, &format_args!("{what} of {len} bytes"))?;
+        Ok(len)
+    }
+
+    /// As many bytes, added at the end of `bytes`.
+    pub(crate) fn append(&mut self, bytes: &mut Vec<u8>, len: u64, what: &dyn Display) -> Result<(), Error> {
+        self.expect(len, 1, what)?;
         let start = bytes.len();
         let len = self.room(len, |n| bytes.try_reserve(n), 1, what)?;
         bytes.resize(start + len, 0);
-        self.fill(&mut bytes[start..], what)?;
-        Ok(len)
+        self.fill(&mut bytes[start..], what)
+    }
+
+    /// A string (its length, then its bytes) added at the end of `bytes`.
+    pub(crate) fn string(&mut self, bytes: &mut Vec<u8>, what: &dyn Display) -> Result<(), Error> {
+        let len = self.string_length(what)?;
+        self.append(bytes, len, what)
     }
 
     /// Turns a reservation that failed, or a count above the address space, into an error.

@@ -253,6 +253,16 @@ pub enum Error {
         /// Why: its type is unknown or has no definition, or it has no values.
         reason: String,
     },
+    /// A file can't have this: a [`Writer`](crate::Writer) refuses what the reader would.
+    #[error("can't write {what} of {found}, allowed: {allowed}")]
+    Unwritable {
+        /// The field, with the name of its key or tensor.
+        what: String,
+        /// Its value.
+        found: String,
+        /// What it may be.
+        allowed: String,
+    },
     /// The sink of a [`Writer`](crate::Writer) refused.
     #[error("can't write the file: {source}")]
     Write {

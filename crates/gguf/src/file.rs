@@ -7,8 +7,10 @@ use crate::storage::{Failure, Reads, Storage};
 use crate::tensor::TensorInfo;
 use crate::{Error, Limits, Metadata, OpenOptions};
 use inkstone_tensor::{SharedBytes, WeightBytes};
+use std::fmt;
 use std::io::{self, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of the buffer through which the head of a file is read.
 const READ_BUFFER: usize = 64 << 10;
@@ -17,7 +19,6 @@ const READ_BUFFER: usize = 64 << 10;
 ///
 /// The head is in memory, the data are where they are. If a *mapped* file is cut by another program, reading its lost
 /// part ends this program with a signal; [`OpenOptions::mmap`] switches the map off.
-#[derive(Debug)]
 pub struct Gguf {
     name: String,
     size: u64,
@@ -26,6 +27,14 @@ pub struct Gguf {
     metadata: Metadata,
     layout: Layout,
     storage: Storage,
+}
+
+impl fmt::Debug for Gguf {
+    /// Name, counts and storage; not the megabytes of metadata.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, keys, tensors) = (&self.name, self.metadata.len(), self.tensors().len());
+        write!(f, "Gguf({name:?}, version {}, {keys} keys, {tensors} tensors, {:?})", self.version, self.storage)
+    }
 }
 
 impl Gguf {
@@ -43,7 +52,7 @@ impl Gguf {
             return Err(Error::NotAFile { file: name, kind });
         }
         let size = kind.len();
-        let no_storage = Storage::Shared { bytes: std::sync::Arc::new([0u8; 0]), mapped: false };
+        let no_storage = Storage::Shared { bytes: Arc::new([0u8; 0]), mapped: false };
         let mut gguf =
             Gguf::read(BufReader::with_capacity(READ_BUFFER, &file), &name, size, &options.limits, no_storage)?;
         let map = if options.mmap { platform::map(&file).map_err(io_error("map the file"))? } else { None };
@@ -58,8 +67,8 @@ impl Gguf {
         Ok(gguf)
     }
 
-    /// Reads a file that is in memory, such as an embedded one, under the default limits. The data are not copied.
-    /// `name` stands for the file in errors.
+    /// Reads a file that is in memory, such as an embedded one, under the default limits. The data are not copied,
+    /// so the bytes should begin at a multiple of what kernels load at once (64 suffices). `name` stands for the file in errors.
     pub fn from_bytes(bytes: SharedBytes, name: &str) -> Result<Gguf, Error> {
         Gguf::from_bytes_with(bytes, name, &Limits::default())
     }
@@ -119,7 +128,8 @@ impl Gguf {
         self.layout.data_start
     }
 
-    /// The first byte of the file after the last tensor; without tensors the first after the head.
+    /// The first byte of the file after the last tensor; without tensors the first after the head. A last tensor of
+    /// an unknown type takes the rest of the file.
     pub fn end_of_data(&self) -> u64 {
         self.layout.data_end
     }

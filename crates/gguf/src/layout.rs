@@ -55,7 +55,6 @@ pub(crate) fn bytes(
 }
 
 /// The tensors of a file, checked, with an index of their names.
-#[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) tensors: Vec<TensorInfo>,
     pub(crate) names: NameIndex,
@@ -84,7 +83,7 @@ pub(crate) fn check(
             return Err(Error::Misaligned { file: file.to_string(), tensor: t.name, offset: t.offset, alignment });
         }
         let start = u128::from(data_start) + u128::from(t.offset);
-        let end = start + u128::from(bytes.unwrap_or(0));
+        let end = start + u128::from(bytes.unwrap_or(u64::from(!t.dims.contains(&0))));
         if end > u128::from(size) && !(bytes == Some(0) && t.offset == 0) {
             let what = match bytes {
                 Some(bytes) => format!("tensor {:?} of {bytes} bytes at offset {}", t.name, t.offset),
@@ -94,7 +93,7 @@ pub(crate) fn check(
         }
         tensors.push(TensorInfo { name: t.name, dtype: t.dtype, dims: t.dims, offset: t.offset, bytes });
     }
-    let data_end = no_overlap(&tensors, head_end, data_start, file)?;
+    let data_end = no_overlap(&tensors, head_end, data_start, size, file)?;
     Ok(Layout { tensors, names, data_start, data_end })
 }
 
@@ -119,7 +118,7 @@ fn unique_names(raw: &[RawTensor], file: &str) -> Result<NameIndex, Error> {
                 second: t.at,
             });
         }
-        if i >= NameIndex::MAX || names.reserve(name_at).is_err() {
+        if names.reserve(name_at).is_err() {
             let bytes = raw.len() as u128 * 8;
             return Err(Error::OutOfMemory { file: file.to_string(), what: "the names of tensors".to_string(), bytes });
         }
@@ -129,8 +128,9 @@ fn unique_names(raw: &[RawTensor], file: &str) -> Result<NameIndex, Error> {
 }
 
 /// Walks the tensors by place: each must begin where the one before has ended, or later. A tensor of an unknown type
-/// has at least a byte if it has values. Gives the end of the last one in the file.
-fn no_overlap(tensors: &[TensorInfo], head_end: u64, data_start: u64, file: &str) -> Result<u64, Error> {
+/// has at least a byte if it has values. Gives the end of the last one in the file; one of an unknown type takes the
+/// rest of the file.
+fn no_overlap(tensors: &[TensorInfo], head_end: u64, data_start: u64, size: u64, file: &str) -> Result<u64, Error> {
     let extent = |t: &TensorInfo| t.bytes.unwrap_or(u64::from(t.values() > 0));
     let mut order: Vec<u32> = Vec::new();
     reserve(&mut order, tensors.len(), file)?;
@@ -157,5 +157,9 @@ fn no_overlap(tensors: &[TensorInfo], head_end: u64, data_start: u64, file: &str
         end = t.offset + extent(t);
         before = Some(t);
     }
-    Ok(if before.is_some() { data_start + end } else { head_end })
+    Ok(match before {
+        None => head_end,
+        Some(TensorInfo { bytes: None, .. }) => size,
+        Some(_) => data_start + end,
+    })
 }

@@ -5,12 +5,13 @@ use crate::name_index::NameIndex;
 use crate::value::{Array, Strings, Value};
 use std::borrow::Cow;
 use std::collections::TryReserveError;
+use std::fmt;
 
 /// Keys and values in the order of the file. A key is there once.
 ///
 /// The typed getters give `None` for a missing key and an error that names key, type and what is wanted for a value
 /// that can't be had as the type. Integers of every width are accepted where the value fits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Metadata {
     keys: Keys,
     values: Vec<Value>,
@@ -19,6 +20,12 @@ pub struct Metadata {
 impl PartialEq for Metadata {
     fn eq(&self, other: &Metadata) -> bool {
         self.keys.text == other.keys.text && self.keys.ends == other.keys.ends && self.values == other.values
+    }
+}
+
+impl fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 
@@ -241,7 +248,7 @@ fn out_of_range(key: &str, value: i128, wanted: &'static str) -> Error {
 }
 
 /// The keys in one buffer, and where each is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Keys {
     text: String,
     ends: Vec<usize>,

@@ -8,7 +8,7 @@ const FREE: u32 = u32::MAX;
 
 /// Number of each name, in a table of open addressing with linear probing, at most half full. The hash is keyed, so
 /// that names made to collide don't make it slow. It grows by error values, because files say how many names they have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct NameIndex {
     slots: Vec<u32>,
     used: usize,

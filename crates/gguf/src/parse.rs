@@ -1,6 +1,7 @@
 //! Header, metadata and tensor infos: everything before the data. Layout of the format's text, versions 2 and 3.
 
 use crate::cursor::Cursor;
+use crate::name_index::NameIndex;
 use crate::tensor::TensorType;
 use crate::value::{Array, Strings, Value, ValueType};
 use crate::{Error, Limits, Metadata};
@@ -41,8 +42,13 @@ pub(crate) fn head<R: Read>(input: R, file: &str, size: u64, limits: &Limits) ->
     let version = magic_and_version(&mut cursor)?;
     let tensor_count: u64 = cursor.number(&"the number of tensors")?;
     let key_count: u64 = cursor.number(&"the number of keys")?;
-    cursor.expect(key_count, LEAST_KEY, &format_args!("a list of {key_count} keys"))?;
-    cursor.expect(tensor_count, LEAST_TENSOR, &format_args!("a list of {tensor_count} tensors"))?;
+    for (count, least, what) in [(key_count, LEAST_KEY, "keys"), (tensor_count, LEAST_TENSOR, "tensors")] {
+        cursor.expect(count, least, &format_args!("a list of {count} {what}"))?;
+        if count > NameIndex::MAX as u64 {
+            let (what, found) = (format!("the number of {what}"), count.to_string());
+            return Err(Error::Invalid { file: cursor.file(), what, at: 8, found, allowed: "0 to 4294967295" });
+        }
+    }
     let metadata = metadata(&mut cursor, key_count, limits)?;
     cursor.expect(tensor_count, LEAST_TENSOR, &format_args!("a list of {tensor_count} tensors"))?;
     let mut tensors = Vec::new();
@@ -129,8 +135,7 @@ fn name<R: Read>(
     option: &'static str,
 ) -> Result<String, Error> {
     let at = cursor.position();
-    let mut bytes = Vec::new();
-    let len = cursor.string(&mut bytes, what)? as u64;
+    let len = cursor.string_length(what)?;
     if len == 0 {
         return Err(Error::Invalid {
             file: cursor.file(),
@@ -144,6 +149,8 @@ fn name<R: Read>(
         let what = format!("the length of {what}");
         return Err(Error::Limit { file: cursor.file(), what, at, found: len, limit, option });
     }
+    let mut bytes = Vec::new();
+    cursor.append(&mut bytes, len, what)?;
     String::from_utf8(bytes).map_err(|e| Error::NotUtf8 {
         file: cursor.file(),
         what: what.to_string(),
@@ -201,8 +208,7 @@ fn array<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limit
         let at = cursor.position();
         let item_type = value_type(cursor, &format_args!("the items of {what}"))?;
         let count: u64 = cursor.number(&format_args!("the length of {what}"))?;
-        let list = format_args!("{what}, an array of {count} {item_type},").to_string();
-        cursor.expect(count, item_type.least_bytes(), &list)?;
+        cursor.expect(count, item_type.least_bytes(), &format_args!("{what}, an array of {count} {item_type},"))?;
         if open.len() >= usize::from(limits.nesting) {
             return Err(Error::Limit {
                 file: cursor.file(),
@@ -293,12 +299,12 @@ fn tensor<R: Read>(cursor: &mut Cursor<'_, R>, index: u64, limits: &Limits) -> R
     let at = cursor.position();
     let name = name(cursor, &format_args!("the name of tensor {index}"), limits.name, "name")?;
     let dims_at = cursor.position();
-    let what = format_args!("the number of dimensions of tensor {index} {name:?}").to_string();
+    let what = format_args!("the number of dimensions of tensor {index} {name:?}");
     let count: u32 = cursor.number(&what)?;
     if count > limits.dims {
         return Err(Error::Limit {
             file: cursor.file(),
-            what,
+            what: what.to_string(),
             at: dims_at,
             found: count.into(),
             limit: limits.dims.into(),

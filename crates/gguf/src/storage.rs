@@ -3,6 +3,7 @@
 use crate::platform;
 use bytemuck::{Pod, Zeroable};
 use inkstone_tensor::{SharedBytes, WeightBytes};
+use std::collections::TryReserveError;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -54,30 +55,29 @@ impl Storage {
 /// Tensors that were read and that somebody still holds are given out again, so that a weight is in memory once.
 pub(crate) struct Reads {
     file: File,
-    held: Mutex<Vec<Option<Weak<Aligned>>>>,
+    /// One lock a tensor: two that want the same one wait for each other and get the same bytes.
+    held: Vec<Mutex<Weak<Aligned>>>,
 }
 
 impl Reads {
     /// Reads from a file of `tensors` tensors.
-    pub(crate) fn new(file: File, tensors: usize) -> Result<Reads, std::collections::TryReserveError> {
+    pub(crate) fn new(file: File, tensors: usize) -> Result<Reads, TryReserveError> {
         let mut held = Vec::new();
         held.try_reserve_exact(tensors)?;
-        held.resize(tensors, None);
-        Ok(Reads { file, held: Mutex::new(held) })
+        held.resize_with(tensors, Mutex::default);
+        Ok(Reads { file, held })
     }
 
     fn tensor(&self, index: usize, start: u64, len: usize) -> Result<SharedBytes, Failure> {
-        // The lock is held while the file is read: two that want the same tensor get the same bytes.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = held.get(index).and_then(Option::as_ref).and_then(Weak::upgrade) {
+        let held = self.held.get(index).ok_or_else(|| Failure::Io(io::Error::other("no such tensor")))?;
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = held.upgrade() {
             return Ok(bytes);
         }
         let mut bytes = Aligned::zeroed(len).ok_or(Failure::OutOfMemory)?;
         platform::read_exact_at(&self.file, bytes.as_mut(), start).map_err(Failure::Io)?;
         let bytes = Arc::new(bytes);
-        if let Some(slot) = held.get_mut(index) {
-            *slot = Some(Arc::downgrade(&bytes));
-        }
+        *held = Arc::downgrade(&bytes);
         Ok(bytes)
     }
 }

@@ -203,7 +203,7 @@ impl Value {
 
 /// Strings in one buffer: half a million tokens are two allocations. They are bytes, because the tokens of a
 /// vocabulary need not be UTF-8.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Strings {
     pub(crate) bytes: Vec<u8>,
     /// End of each string in `bytes`; the next begins there. Ascending, and none above `bytes.len()`.
@@ -247,6 +247,12 @@ impl Strings {
     pub fn push(&mut self, string: impl AsRef<[u8]>) {
         self.bytes.extend_from_slice(string.as_ref());
         self.ends.push(self.bytes.len());
+    }
+}
+
+impl fmt::Debug for Strings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|s| format!("{}", s.escape_ascii()))).finish()
     }
 }
 

@@ -9,11 +9,11 @@ impl Gguf {
     pub fn weight(&self, name: &str) -> Result<WeightInfo, Error> {
         let info = self.tensor(name).ok_or_else(|| self.no_tensor(name))?;
         let dtype = info.dtype.known().ok_or_else(|| self.unusable(info, format!("its type is {}", info.dtype)))?;
-        if !computable(dtype) {
-            return Err(self.unusable(info, format!("Inkstone can't compute with {dtype}")));
-        }
         if info.values() == 0 {
             return Err(self.unusable(info, format!("its dimensions {:?} hold no values", info.dims)));
+        }
+        if !computable(dtype) {
+            return Err(self.unusable(info, format!("Inkstone can't compute with {dtype}")));
         }
         Ok(WeightInfo { dtype, dims: info.dims.clone() })
     }

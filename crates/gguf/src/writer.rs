@@ -8,6 +8,7 @@ use crate::{Error, Limits, Metadata};
 use bytemuck::Pod;
 use inkstone_tensor::DType;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 
 /// A tensor to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,17 +122,14 @@ impl<W: Write> Writer<W> {
 const FILE: &str = "file to write";
 
 fn id(t: &TensorSpec) -> Result<u32, Error> {
-    t.dtype.info().gguf.ok_or_else(|| Error::Unusable {
-        file: FILE.to_string(),
-        tensor: t.name.clone(),
-        reason: format!("files can't hold {}", t.dtype),
-    })
+    let unwritable = || unwritable(format!("tensor {:?}", t.name), t.dtype.name(), "types with an id in files");
+    t.dtype.info().gguf.ok_or_else(unwritable)
 }
 
 /// What the reader will check. Gives the bytes of each tensor.
 fn check(metadata: &Metadata, tensors: &[TensorSpec], alignment: u64, limits: &Limits) -> Result<Vec<u64>, Error> {
     for (key, value) in metadata.iter() {
-        check_length("the length of a key", key, limits.key, "key")?;
+        check_number(|| format!("key {key:?} with a length"), key.len() as u64, 1..=limits.key)?;
         if let Value::Array(array) = value {
             check_nesting(key, array, 1, limits)?;
         }
@@ -139,12 +137,13 @@ fn check(metadata: &Metadata, tensors: &[TensorSpec], alignment: u64, limits: &L
     let mut names = NameIndex::default();
     let mut sizes = Vec::new();
     let name_at = |i: u32| tensors[i as usize].name.as_str();
+    check_number(|| "a number of tensors".to_string(), tensors.len() as u64, 0..=NameIndex::MAX as u64)?;
     for (i, t) in tensors.iter().enumerate() {
-        check_length("the length of the name of a tensor", &t.name, limits.name, "name")?;
-        check_limit("the number of dimensions", t.dims.len() as u64, limits.dims.into(), "dims")?;
+        check_number(|| format!("tensor {:?} with a name length", t.name), t.name.len() as u64, 1..=limits.name)?;
+        let dims = 0..=limits.dims.into();
+        check_number(|| format!("tensor {:?} with a number of dimensions", t.name), t.dims.len() as u64, dims)?;
         if names.find(&t.name, name_at).is_some() {
-            let name = t.name.clone();
-            return Err(Error::Duplicate { file: FILE.to_string(), kind: "tensor", name, first: 0, second: 0 });
+            return Err(unwritable("tensors".to_string(), &format!("the name {:?}, twice", t.name), "one of a name"));
         }
         names.reserve(name_at).map_err(|_| Error::OutOfMemory {
             file: FILE.to_string(),
@@ -153,30 +152,30 @@ fn check(metadata: &Metadata, tensors: &[TensorSpec], alignment: u64, limits: &L
         })?;
         names.insert(&t.name, i as u32);
         id(t)?;
+        let largest = 0..=i64::MAX as u64;
+        t.dims
+            .iter()
+            .try_for_each(|&d| check_number(|| format!("tensor {:?} with a dimension", t.name), d, largest.clone()))?;
         let bytes = layout::bytes(FILE, &t.name, TensorType::Known(t.dtype), &t.dims, alignment)?;
         sizes.push(bytes.unwrap_or(0));
     }
     Ok(sizes)
 }
 
-fn check_length(what: &str, name: &str, limit: u64, option: &'static str) -> Result<(), Error> {
-    if name.is_empty() {
-        let (file, what) = (FILE.to_string(), what.to_string());
-        return Err(Error::Invalid { file, what, at: 0, found: "0".to_string(), allowed: "1 or more" });
-    }
-    check_limit(what, name.len() as u64, limit, option)
+fn unwritable(what: String, found: &str, allowed: &str) -> Error {
+    Error::Unwritable { what, found: found.to_string(), allowed: allowed.to_string() }
 }
 
-fn check_limit(what: &str, found: u64, limit: u64, option: &'static str) -> Result<(), Error> {
-    if found <= limit {
+fn check_number(what: impl FnOnce() -> String, found: u64, allowed: RangeInclusive<u64>) -> Result<(), Error> {
+    if allowed.contains(&found) {
         return Ok(());
     }
-    Err(Error::Limit { file: FILE.to_string(), what: what.to_string(), at: 0, found, limit, option })
+    Err(unwritable(what(), &found.to_string(), &format!("{} to {}", allowed.start(), allowed.end())))
 }
 
 /// Depth of arrays in arrays. The recursion ends at the limit.
 fn check_nesting(key: &str, array: &Array, depth: u64, limits: &Limits) -> Result<(), Error> {
-    check_limit(&format!("the nesting of arrays in key {key:?}"), depth, limits.nesting.into(), "nesting")?;
+    check_number(|| format!("key {key:?} with a nesting of arrays"), depth, 1..=limits.nesting.into())?;
     match array {
         Array::Arrays(items) => items.iter().try_for_each(|a| check_nesting(key, a, depth + 1, limits)),
         _ => Ok(()),
