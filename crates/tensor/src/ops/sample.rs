@@ -1,7 +1,9 @@
 use super::history_write::HISTORY;
 use super::one;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
-use crate::step::{GROUPS, NONE, RECORDS, ROWS, StepView};
+use crate::sampling::{Workspace, sample_in};
+use crate::step::record::Record;
+use crate::step::{self, GROUPS, RECORDS, ROWS, Row, Sampler, StepView};
 use crate::{Array, Dim, Sizes, Type};
 
 /// `(logits, rows, history) -> records`: a token or a status for each logit row, by the chain that the step carries for
@@ -31,12 +33,30 @@ impl OpDef for Sample {
     }
 
     fn eval(&self, step: &StepView, ins: Arrays) -> Arrays {
-        let _ = step;
-        one(Array::from_u32(1, vec![NONE; ins[0].rows()]))
+        let [logits, rows, history] = [&ins[0], &ins[1], &ins[2]];
+        let rows: Vec<Row> = step::rows(rows.all()).collect();
+        let mut workspace = Workspace::new();
+        let records = step.logits.iter().enumerate().map(|(r, l)| {
+            let record = self.draw(&mut workspace, step, logits.row(r), rows[l.row as usize], history.all());
+            record.encode()
+        });
+        one(Array::from_u32(1, records.collect()))
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
         let bytes = ins[0].bytes(sizes).saturating_add(outs[0].bytes(sizes));
         Cost { bytes, flops: ins[0].elements(sizes).saturating_mul(4) }
+    }
+}
+
+impl Sample {
+    fn draw(&self, w: &mut Workspace, step: &StepView, logits: &[f32], row: Row, history: &[u32]) -> Record {
+        let seq = row.seq as usize;
+        let Some(words) = step.sampler(seq) else { return Record::None };
+        let Ok(sampler) = Sampler::decode(words) else { return Record::BadChain };
+        let position = row.position as usize;
+        let ids: Vec<u32> = (0..=position).map(|p| history[step.place(seq, self.group, p)]).collect();
+        let draw = sampler.draw_after(position);
+        sample_in(w, logits, &ids, sampler.generated_from, sampler.chain, draw).map_or_else(Record::from, Record::Token)
     }
 }

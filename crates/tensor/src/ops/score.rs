@@ -1,6 +1,8 @@
 use super::one;
 use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
-use crate::step::{RECORDS, StepView};
+use crate::sampling::log_probs;
+use crate::step::record::Record;
+use crate::step::{NONE, RECORDS, StepView};
 use crate::{Array, Dim, Type};
 
 /// Most probable tokens that a score lists.
@@ -28,6 +30,23 @@ impl OpDef for Score {
     }
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
-        one(Array::from_u32(SCORES.cols, vec![0; SCORES.cols * ins[0].rows()]))
+        let (logits, records) = (&ins[0], ins[1].all::<u32>());
+        let rows = (0..logits.rows()).flat_map(|r| score(logits.row(r), records[r]));
+        one(Array::from_u32(SCORES.cols, rows.collect()))
     }
+}
+
+fn score(logits: &[f32], record: u32) -> [u32; SCORES.cols] {
+    let bits = |p: f64| (p as f32).to_bits();
+    let mut words = [NONE; SCORES.cols];
+    words.iter_mut().step_by(2).for_each(|w| *w = bits(f64::NEG_INFINITY));
+    if let Record::Token(token) = Record::decode(record)
+        && let Ok(scores) = log_probs(logits, token, TOP)
+    {
+        words[0] = bits(scores.token);
+        for (pair, (id, p)) in words[1..].chunks_exact_mut(2).zip(scores.top) {
+            pair.copy_from_slice(&[id, bits(p)]);
+        }
+    }
+    words
 }

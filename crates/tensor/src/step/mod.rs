@@ -5,9 +5,12 @@
 
 mod buffer;
 pub mod carry;
+pub mod record;
+mod sampler;
 mod view;
 
 pub use buffer::{LogitWish, SeqStep, StepBuffer};
+pub use sampler::Sampler;
 pub use view::{StepError, StepView, rows};
 
 use crate::{Dim, Type};
@@ -23,11 +26,7 @@ pub const GROUPS: usize = 4;
 pub const LAST: u32 = u32::MAX;
 /// No token, no sampler, no index.
 pub const NONE: u32 = u32::MAX;
-/// In a record: the logits of the row were NaN.
-pub const NAN_LOGITS: u32 = u32::MAX - 1;
-/// In a record: the set of tokens became empty at stage `EMPTY_SET - record` of the chain.
-pub const EMPTY_SET: u32 = u32::MAX - 2;
-/// Records below this are tokens.
+/// Records below this are tokens; the others are statuses: [`record`].
 pub const TOKENS_END: u32 = u32::MAX - 0xffff;
 
 /// The head of a step buffer. Behind it lie `seqs` records of [`Seq`], `rows` words of feed, `logits` records of

@@ -106,6 +106,12 @@ impl<'a> StepView<'a> {
         &self.pages[s.pages_at[group] as usize..][..s.pages as usize]
     }
 
+    /// The words of a sequence's sampler and what follows them, if it draws.
+    pub fn sampler(&self, seq: usize) -> Option<&'a [u32]> {
+        let at = self.seqs[seq].sampler_at;
+        (at != NONE).then(|| &self.samplers[at as usize..])
+    }
+
     /// Whether this row is the last of its sequence in this step.
     pub fn is_last_row(&self, l: &LogitRow) -> bool {
         let s = &self.seqs[l.seq as usize];

@@ -1,0 +1,41 @@
+//! How a sequence draws, in the words of a step buffer: seed, where its generated text begins, and its chain.
+
+use crate::sampling::{Chain, ChainError, ChainRef, Draw};
+
+/// Words before the chain.
+const HEAD: usize = 3;
+
+/// A sequence's sampling, as a step carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampler<'a> {
+    /// Of its random numbers.
+    pub seed: u64,
+    /// Position of the first generated token: the length of the prompt.
+    pub generated_from: usize,
+    /// Its chain.
+    pub chain: ChainRef<'a>,
+}
+
+impl<'a> Sampler<'a> {
+    /// Appends the words of a sampler.
+    pub fn encode(seed: u64, generated_from: usize, chain: &Chain, words: &mut Vec<u32>) {
+        words.extend([seed as u32, (seed >> 32) as u32, generated_from as u32]);
+        chain.encode(words);
+    }
+
+    /// The sampler at the beginning of `words`.
+    ///
+    /// # Errors
+    /// If the words are none.
+    pub fn decode(words: &'a [u32]) -> Result<Sampler<'a>, ChainError> {
+        let missing = ChainError::Words { at: 0, reason: "is missing" };
+        let (head, chain) = words.split_at_checked(HEAD).ok_or(missing)?;
+        let seed = u64::from(head[0]) | u64::from(head[1]) << 32;
+        Ok(Sampler { seed, generated_from: head[2] as usize, chain: ChainRef::decode(chain)? })
+    }
+
+    /// The draw of the token that follows a row at this position.
+    pub fn draw_after(&self, position: usize) -> Draw {
+        Draw { seed: self.seed, index: (position + 1).saturating_sub(self.generated_from) as u64 }
+    }
+}
