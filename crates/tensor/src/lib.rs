@@ -9,6 +9,7 @@ mod dtype;
 pub mod math;
 pub mod op;
 pub mod ops;
+pub mod sampling;
 mod shape;
 mod source;
 pub mod step;

@@ -18,7 +18,7 @@ pub fn exp(x: f64) -> f64 {
     scale(hi + lo, k)
 }
 
-/// e^(x + x_lo) as (hi, lo, k) with the value (hi + lo) 2^k, hi in 1 .. 2. `|x|` is at most [`FAR`] and `x_lo` tiny.
+/// e^(x + x_lo) as (hi, lo, k) with the value (hi + lo) 2^k, hi in 1 .. 2. `|x|` is at most [`FAR`] and `|x_lo|` half an ulp of it.
 #[inline(always)]
 pub(super) fn exp_pair(x: f64, x_lo: f64) -> (f64, f64, i32) {
     // Adding this constant rounds to an integer and leaves it in the low bits.
@@ -28,10 +28,10 @@ pub(super) fn exp_pair(x: f64, x_lo: f64) -> (f64, f64, i32) {
     let index = shifted.to_bits() as i32;
     let (j, k) = (index & 31, index >> 5);
     // The first difference is exact. |r| <= ln 2 / 64.
-    let r = (x - n * LN2_32_HI) - n * LN2_32_LO;
+    let r = (x - n * LN2_32_HI) + (x_lo - n * LN2_32_LO);
     // e^r - 1 by Taylor's series; the first term left out is below 2^-61.
     let tail = 1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0))));
-    let p = r + (r * r * (0.5 + r * tail) + x_lo);
+    let p = r + r * r * (0.5 + r * tail);
     let (hi, lo) = EXP2[j as usize];
     let (hi, lo) = (f64::from_bits(hi), f64::from_bits(lo));
     (hi, lo + hi * p, k)
