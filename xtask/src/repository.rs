@@ -52,7 +52,18 @@ pub fn check(root: &Path) -> Result<(), Error> {
     if tree > LARGEST_TREE {
         faults.push(format!("the tree holds {tree} bytes, at most {LARGEST_TREE} are allowed"));
     }
+    let changed = Program::new("git diff --name-only", root).stdout()?;
+    let changed = String::from_utf8_lossy(&changed).into_owned();
+    if lockfile_alone(&changed.lines().collect::<Vec<_>>()) {
+        faults.push("Cargo.lock was changed by cargo or by hand and no manifest with it: commit it".to_owned());
+    }
     Error::from_faults(faults)
+}
+
+/// Whether Cargo.lock differs from what is committed although the manifests don't. Starting xtask brings the file up to date, so
+/// that this, and not `--locked`, tells of one that was committed too old.
+fn lockfile_alone(changed: &[&str]) -> bool {
+    changed.contains(&"Cargo.lock") && !changed.iter().any(|name| name.ends_with("Cargo.toml"))
 }
 
 fn faults_of_file(name: &str, bytes: &[u8], may_be_binary: bool) -> Vec<String> {
@@ -113,6 +124,13 @@ mod tests {
             assert_eq!(faults_of_file("src/lib.rs", format!("// {word}: later").as_bytes(), false).len(), 1);
             assert_eq!(faults_of_file("docs/a.md", format!("{word}: later").as_bytes(), false).len(), 0);
         }
+    }
+
+    #[test]
+    fn a_lockfile_that_is_too_old_is_told_from_one_in_work() {
+        assert!(lockfile_alone(&["Cargo.lock", "src/lib.rs"]));
+        assert!(!lockfile_alone(&["Cargo.lock", "crates/text/Cargo.toml"]));
+        assert!(!lockfile_alone(&["src/lib.rs"]));
     }
 
     #[test]

@@ -35,13 +35,6 @@ pub static STAGES: &[Stage] = &[
         },
     },
     Stage {
-        name: "lockfile",
-        what: "Cargo.lock is that of the manifests",
-        needs: &[],
-        cases: once,
-        run: |c, _| c.programs("lockfile", [c.program("cargo metadata --locked --format-version 1")]),
-    },
-    Stage {
         name: "layers",
         what: "no crate uses one of a layer above it",
         needs: &[],
@@ -50,7 +43,7 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "repository",
-        what: "sizes and kinds of files, no path of a machine, nothing left open",
+        what: "sizes and kinds of files, no path of a machine, nothing left open, Cargo.lock up to date",
         needs: &[&GIT],
         cases: once,
         run: |c, _| repository::check(c.workspace.root()).map(|()| Outcome::passed()),
