@@ -322,6 +322,21 @@ fn draws_have_the_probabilities() {
     }
 }
 
+/// The definition of the draw, without the shortcuts of the code.
+#[test]
+fn a_draw_is_the_arg_max_of_log_weight_and_noise() {
+    let mut row = Workspace::new();
+    for round in 0..400u64 {
+        let spread = [0.0, 0.5, 3.0, 12.0][round as usize % 4];
+        let logits: Vec<f32> = (0..300).map(|i| ((i as f32 + round as f32) * 12.9898).sin() * spread).collect();
+        let draw = Draw { seed: round << 30, index: round };
+        let max = logits.iter().copied().fold(-INF, f32::max);
+        let score = |id: u32| f64::from(logits[id as usize]) - f64::from(max) + gumbel(draw, id);
+        let wanted = (0..300).max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a))).unwrap();
+        assert_eq!(sample_in(&mut row, &logits, &[], 0, &Chain::default(), draw), Ok(wanted), "round {round}");
+    }
+}
+
 /// A draw does not see tokens that are cut off, and a workspace carries nothing from row to row.
 #[test]
 fn a_draw_depends_on_seed_index_and_survivors_only() {

@@ -15,7 +15,16 @@ pub(super) struct Candidate {
 impl Candidate {
     /// The order of everything: higher logit first, then lower id. Zeros of both signs are equal.
     pub(super) fn order(a: &Candidate, b: &Candidate) -> Ordering {
-        b.z.partial_cmp(&a.z).unwrap_or(Ordering::Equal).then(a.id.cmp(&b.id))
+        a.key().cmp(&b.key())
+    }
+
+    /// Ascends in that order; an integer, as sorts compare these without branches.
+    fn key(&self) -> u128 {
+        let bits = (self.z + 0.0).to_bits(); // -0 + 0 is 0
+        let negative = (bits as i64 >> 63) as u64;
+        // The bits of a negative number ascend as it descends; those of others are turned round.
+        let descending = bits ^ (!negative >> 1);
+        u128::from(descending) << 32 | u128::from(self.id)
     }
 }
 
