@@ -1,0 +1,122 @@
+//! What a decoder-only transformer is made of, from the metadata of its file.
+
+use crate::Error;
+use crate::fields::Fields;
+use crate::rope::RopeConfig;
+use inkstone_gguf::{Metadata, Value};
+
+/// Most layers: the largest models have under 200.
+const LAYERS: u64 = 10_000;
+/// Most of anything else that is counted in a model.
+const MANY: u64 = 1 << 31;
+
+/// Shapes and constants of a model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Architecture, as the file names it.
+    pub arch: String,
+    /// The model's own name, if it has one.
+    pub name: Option<String>,
+    /// Tokens in the vocabulary.
+    pub vocab: usize,
+    /// Values in the residual of a token.
+    pub width: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; a divisor of `heads`.
+    pub kv_heads: usize,
+    /// Values in a query or key head.
+    pub head_dim: usize,
+    /// Values in a value head.
+    pub value_dim: usize,
+    /// Values inside the feed-forward part.
+    pub ffn: usize,
+    /// Context that it was trained with.
+    pub context: usize,
+    /// Epsilon of the norms.
+    pub eps: f32,
+    /// Rotary embedding.
+    pub rope: RopeConfig,
+}
+
+impl Config {
+    /// Reads the keys that decoder-only transformers share. `embeddings` is the number of rows of the embedding.
+    pub(crate) fn read(metadata: &Metadata, arch: &str, embeddings: Option<usize>) -> Result<Config, Error> {
+        let f = Fields { metadata, arch };
+        let width = f.needed("embedding_length", 1..=MANY, "the width of the model")?;
+        let layers = f.needed("block_count", 1..=LAYERS, "the number of layers")?;
+        let heads = f.needed("attention.head_count", 1..=MANY, "the number of query heads")?;
+        let kv_heads = kv_heads(&f, heads)?;
+        let head_dim = match f.count("attention.key_length", 1..=MANY)? {
+            Some(dim) => dim,
+            None if width.is_multiple_of(heads) => width / heads,
+            None => return Err(f.bad("attention.head_count", heads, &format!("a divisor of the width {width}"))),
+        };
+        if !head_dim.is_multiple_of(2) {
+            return Err(f.bad("attention.key_length", head_dim, "an even number, because pairs rotate"));
+        }
+        let name = metadata.str("general.name")?.map(str::to_owned);
+        let eps = f.needed_eps()?;
+        Ok(Config {
+            arch: arch.to_owned(),
+            name,
+            vocab: vocab(&f, embeddings)?,
+            width,
+            layers,
+            heads,
+            kv_heads,
+            head_dim,
+            value_dim: f.count("attention.value_length", 1..=MANY)?.unwrap_or(head_dim),
+            ffn: f.needed("feed_forward_length", 1..=MANY, "the width of the feed-forward part")?,
+            context: f.needed("context_length", 1..=MANY, "the trained context")?,
+            eps,
+            rope: RopeConfig::read(&f, head_dim)?,
+        })
+    }
+}
+
+impl Fields<'_> {
+    fn needed_eps(&self) -> Result<f32, Error> {
+        const NAME: &str = "attention.layer_norm_rms_epsilon";
+        let eps = self.positive(NAME)?;
+        let key = || Error::MissingKey { key: self.key(NAME), what: "the epsilon of the norms" };
+        eps.map(|e| e as f32).ok_or_else(key)
+    }
+}
+
+/// One number, or an array with one a layer; layers that differ are not there yet.
+fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
+    const NAME: &str = "attention.head_count_kv";
+    let rule = format!("a divisor of the {heads} query heads");
+    let key = f.key(NAME);
+    let kv_heads = match f.metadata.get(&key) {
+        None => heads,
+        Some(Value::Array(_)) => {
+            let all = f.metadata.u32s(&key)?.unwrap_or_default();
+            match all.first() {
+                Some(first) if all.iter().all(|h| h == first) => *first as usize,
+                Some(_) => return Err(Error::NotYet { what: "layers with different heads are", key, value: format!("{all:?}") }),
+                None => return Err(f.bad(NAME, "an empty array", &rule)),
+            }
+        }
+        Some(_) => f.count(NAME, 0..=MANY)?.unwrap_or(0),
+    };
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+        return Err(f.bad(NAME, kv_heads, &rule));
+    }
+    Ok(kv_heads)
+}
+
+/// The vocabulary has as many tokens as the tokenizer; files without one say it, or their embedding does.
+fn vocab(f: &Fields, embeddings: Option<usize>) -> Result<usize, Error> {
+    let said = f.count("vocab_size", 1..=MANY)?;
+    let tokens = f.metadata.strings("tokenizer.ggml.tokens")?.map(|t| t.len());
+    if tokens == Some(0) {
+        let key = "tokenizer.ggml.tokens".to_owned();
+        return Err(Error::BadValue { key, value: "empty".into(), allowed: "at least one token".into() });
+    }
+    tokens.or(said).or(embeddings).ok_or_else(|| Error::MissingKey { key: f.key("vocab_size"), what: "the vocabulary" })
+}

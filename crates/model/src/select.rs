@@ -1,0 +1,33 @@
+//! Logits to tokens: the same for every architecture.
+
+use crate::Error;
+use inkstone_graph::{Graph, Port, Tracer};
+use inkstone_tensor::step::ROWS;
+use inkstone_tensor::{Dim, Type, WeightSource};
+
+/// The graph that draws tokens; `scored` also gives log-probabilities, which never changes the tokens.
+pub(crate) fn select(vocab: usize, scored: bool) -> Result<Graph, Error> {
+    let t = Tracer::new(if scored { "select+score" } else { "select" }, &NoWeights);
+    let logits = t.input(Port::Logits, Type::f32(Dim::LogitRows, vocab));
+    let rows = t.input(Port::Rows, ROWS);
+    let history = t.history();
+    let records = t.sample(logits, rows, &history, 0)?;
+    t.keep(history);
+    t.keep(t.accept(t.carry(), records)?);
+    if scored {
+        t.output(Port::Scores, t.score(logits, records)?);
+    }
+    t.output(Port::Records, records);
+    Ok(t.finish()?)
+}
+
+struct NoWeights;
+
+impl WeightSource for NoWeights {
+    fn info(&self, _name: &str) -> Option<inkstone_tensor::WeightInfo> {
+        None
+    }
+    fn bytes(&self, name: &str) -> Result<inkstone_tensor::WeightBytes, inkstone_tensor::SourceError> {
+        Err(inkstone_tensor::SourceError { tensor: name.to_owned(), reason: "drawing has no weights".to_owned() })
+    }
+}
