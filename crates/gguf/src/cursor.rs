@@ -13,12 +13,14 @@ pub(crate) struct Cursor<'a, R> {
     file: &'a str,
     position: u64,
     size: u64,
+    /// The option `head`.
+    limit: u64,
 }
 
 impl<'a, R: Read> Cursor<'a, R> {
-    /// Reads a file of `size` bytes from its start; `file` is its name in errors.
-    pub(crate) fn new(input: R, file: &'a str, size: u64) -> Self {
-        Cursor { input, file, position: 0, size }
+    /// Reads a file of `size` bytes from its start, but not beyond `limit`; `file` is its name in errors.
+    pub(crate) fn new(input: R, file: &'a str, size: u64, limit: u64) -> Self {
+        Cursor { input, file, position: 0, size, limit }
     }
 
     /// Name of the file, as errors have it.
@@ -44,10 +46,22 @@ impl<'a, R: Read> Cursor<'a, R> {
     /// A number of bytes that fits, like [`expect`](Self::expect), of something that began before its length was read.
     fn expect_from(&self, at: u64, count: u64, least: u64, what: &dyn Display) -> Result<(), Error> {
         let needed = u128::from(self.position) + u128::from(count) * u128::from(least);
-        if needed <= u128::from(self.size) {
-            return Ok(());
+        match u64::try_from(needed) {
+            Ok(end) if end <= self.size.min(self.limit) => Ok(()),
+            // A file with holes may be of any length and cost nothing, so its length alone bounds no memory.
+            Ok(end) if end <= self.size => Err(Error::Limit {
+                file: self.file(),
+                what: format!("the end of {what}"),
+                at,
+                found: end,
+                limit: self.limit,
+                option: "head",
+            }),
+            _ => {
+                let what = what.to_string();
+                Err(Error::Truncated { file: self.file(), what, at: at.into(), needed, size: self.size })
+            }
         }
-        Err(Error::Truncated { file: self.file(), what: what.to_string(), at: at.into(), needed, size: self.size })
     }
 
     /// One number.

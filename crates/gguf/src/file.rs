@@ -10,7 +10,6 @@ use inkstone_tensor::{SharedBytes, WeightBytes};
 use std::fmt;
 use std::io::{self, BufReader};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Bytes of the buffer through which the head of a file is read.
 const READ_BUFFER: usize = 64 << 10;
@@ -52,23 +51,23 @@ impl Gguf {
             return Err(Error::NotAFile { file: name, kind });
         }
         let size = kind.len();
-        let no_storage = Storage::Shared { bytes: Arc::new([0u8; 0]), mapped: false };
-        let mut gguf =
-            Gguf::read(BufReader::with_capacity(READ_BUFFER, &file), &name, size, &options.limits, no_storage)?;
+        let input = BufReader::with_capacity(READ_BUFFER, &file);
+        let (metadata, layout, version, alignment) = read(input, &name, size, &options.limits)?;
         let map = if options.mmap { platform::map(&file).map_err(io_error("map the file"))? } else { None };
-        gguf.storage = match map {
+        let storage = match map {
             Some(bytes) => Storage::Shared { bytes, mapped: true },
-            None => Storage::File(Reads::new(file, gguf.tensors().len()).map_err(|_| Error::OutOfMemory {
+            None => Storage::File(Reads::new(file, layout.tensors.len()).map_err(|_| Error::OutOfMemory {
                 file: name.clone(),
                 what: "the list of tensors".to_string(),
-                bytes: gguf.tensors().len() as u128 * 8,
+                bytes: layout.tensors.len() as u128 * size_of::<TensorInfo>() as u128,
             })?),
         };
-        Ok(gguf)
+        Ok(Gguf { name, size, version, alignment, metadata, layout, storage })
     }
 
     /// Reads a file that is in memory, such as an embedded one, under the default limits. The data are not copied,
-    /// so the bytes should begin at a multiple of what kernels load at once (64 suffices). `name` stands for the file in errors.
+    /// so the bytes should begin at a multiple of what kernels load at once (64 suffices). `name` stands for the file
+    /// in errors.
     pub fn from_bytes(bytes: SharedBytes, name: &str) -> Result<Gguf, Error> {
         Gguf::from_bytes_with(bytes, name, &Limits::default())
     }
@@ -76,15 +75,9 @@ impl Gguf {
     /// Like [`from_bytes`](Self::from_bytes), with other limits.
     pub fn from_bytes_with(bytes: SharedBytes, name: &str, limits: &Limits) -> Result<Gguf, Error> {
         let all = (*bytes).as_ref();
-        let storage = Storage::Shared { bytes: bytes.clone(), mapped: false };
-        Gguf::read(all, name, all.len() as u64, limits, storage)
-    }
-
-    fn read(input: impl io::Read, name: &str, size: u64, limits: &Limits, storage: Storage) -> Result<Gguf, Error> {
-        let head = parse::head(input, name, size, limits)?;
-        let alignment = layout::alignment(&head.metadata, name, limits)?;
-        let layout = layout::check(head.tensors, head.end, alignment, size, name)?;
-        let (version, metadata) = (head.version, head.metadata);
+        let size = all.len() as u64;
+        let (metadata, layout, version, alignment) = read(all, name, size, limits)?;
+        let storage = Storage::Shared { bytes, mapped: false };
         Ok(Gguf { name: name.to_string(), size, version, alignment, metadata, layout, storage })
     }
 
@@ -177,6 +170,14 @@ impl Gguf {
     fn position(&self, name: &str) -> Option<usize> {
         self.layout.names.find(name, |i| &self.layout.tensors[i as usize].name).map(|i| i as usize)
     }
+}
+
+/// Reads and checks a head: metadata, tensors, version, alignment.
+fn read(input: impl io::Read, name: &str, size: u64, limits: &Limits) -> Result<(Metadata, Layout, u32, u64), Error> {
+    let head = parse::head(input, name, size, limits)?;
+    let alignment = layout::alignment(&head.metadata, name, limits)?;
+    let layout = layout::check(head.tensors, head.end, alignment, size, name)?;
+    Ok((head.metadata, layout, head.version, alignment))
 }
 
 /// What is at a path that can't be opened.

@@ -31,11 +31,13 @@ impl OpenOptions {
     }
 }
 
-/// What is refused although the format allows it. Counts and lengths need no limit here: they are held against the
-/// bytes of the file.
+/// What is refused although the format allows it. Counts and lengths need no limit of their own: they are held
+/// against the bytes of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
+    /// Bytes of all that comes before the tensor data: 512 MiB. The reader keeps it in memory.
+    pub head: u64,
     /// Dimensions of a tensor: 4.
     pub dims: u32,
     /// Bytes of a tensor's name: 255.
@@ -50,6 +52,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { dims: 4, name: 255, key: 65_535, alignment: 1 << 20, nesting: 4 }
+        Limits { head: 512 << 20, dims: 4, name: 255, key: 65_535, alignment: 1 << 20, nesting: 4 }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct RawTensor {
 
 /// Reads a file up to its data.
 pub(crate) fn head<R: Read>(input: R, file: &str, size: u64, limits: &Limits) -> Result<Head, Error> {
-    let mut cursor = Cursor::new(input, file, size);
+    let mut cursor = Cursor::new(input, file, size, limits.head);
     let version = magic_and_version(&mut cursor)?;
     let tensor_count: u64 = cursor.number(&"the number of tensors")?;
     let key_count: u64 = cursor.number(&"the number of keys")?;
