@@ -1,1 +1,35 @@
-//! (to come)
+//! What the checks across crates share: where golden data lie, how they are read, how results are compared.
+
+mod npy;
+mod oracle;
+
+pub use npy::read_npy;
+pub use oracle::{assets, json, oracle, outside};
+
+/// Relative L2 distance of `a` from `b`: sqrt(sum (a - b)^2 / sum b^2).
+///
+/// # Panics
+/// If the lengths differ.
+pub fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len(), "lengths differ");
+    let square = |x: f64| x * x;
+    let distance: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(*a) - f64::from(*b))).sum();
+    (distance / b.iter().map(|b| square(f64::from(*b))).sum::<f64>()).sqrt()
+}
+
+/// The largest value's index, the lowest among equals.
+pub fn arg_max(values: &[f32]) -> usize {
+    (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// Nats of `token` under the softmax of `logits`, in f64.
+pub fn nats(logits: &[f32], token: u32) -> f64 {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = logits.iter().map(|z| f64::from(z - max).exp()).sum();
+    total.ln() - f64::from(logits[token as usize] - max)
+}
+
+/// The bits of floats, to be compared exactly.
+pub fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
+}

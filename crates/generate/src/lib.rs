@@ -1,8 +1,25 @@
 //! From prompts to text: options, the sampling chain of a request, stop rules, and the one loop that serves every entry
 //! point.
+//!
+//! [`Generator`] puts a traced model, a tokenizer and an engine together. Every call becomes a sequence in its scheduler;
+//! a step takes any mixture of prompts and decodes, and what a sequence gets does not depend on the others.
 
+mod error;
+mod generator;
 mod options;
+mod output;
 mod reply;
+mod request;
+mod runner;
+mod scheduler;
+mod sequence;
+mod stops;
+mod stream;
 
+pub use error::{Error, Result};
+pub use generator::{Generator, RunConfig};
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
+pub use request::file_options;
+pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
+pub use stream::Stream;

@@ -1,1 +1,42 @@
-//! (to come)
+//! Text from GGUF model files.
+//!
+//! ```no_run
+//! use inkstone::{Flow, Model, Options};
+//!
+//! let model = Model::open("model.gguf")?;
+//! let reply = model.generate("Once upon a time", &Options::default().temperature(0.7).max_tokens(64))?;
+//! println!("{} ({:?})", reply.text, reply.finish);
+//! for piece in model.stream("Tell me a story.", &Options::default())? {
+//!     print!("{}", piece?.text);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Model`] is the short way. [`Generator`] puts a graph, a tokenizer and an engine together; each of the crates that
+//! are re-exported here is useful alone.
+
+mod context;
+#[cfg(feature = "embedded-model")]
+mod embedded;
+pub mod engines;
+mod error;
+mod model;
+mod model_options;
+
+pub use error::{Error, Result};
+pub use model::Model;
+pub use model_options::ModelOptions;
+
+pub use inkstone_compute as compute;
+pub use inkstone_generate as generate;
+pub use inkstone_gguf as gguf;
+pub use inkstone_graph as graph;
+pub use inkstone_kvcache as kvcache;
+pub use inkstone_model as arch;
+pub use inkstone_tensor as tensor;
+pub use inkstone_text as text;
+
+pub use inkstone_generate::{
+    Cancel, Defaults, FinishReason, Flow, Generator, Limit, Options, Piece, Reply, RunConfig, Stream, Timings, TokenScore,
+    Usage,
+};

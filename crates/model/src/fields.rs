@@ -17,10 +17,6 @@ impl Fields<'_> {
         format!("{}.{name}", self.arch)
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.metadata.get(&self.key(name)).is_some()
-    }
-
     /// A count within bounds; `None` if the key is not there.
     pub fn count(&self, name: &str, allowed: RangeInclusive<u64>) -> Result<Option<usize>, Error> {
         let key = self.key(name);

@@ -1,0 +1,273 @@
+//! A model that is ready to generate.
+
+use crate::output::Output;
+use crate::request::{chain, file_options};
+use crate::runner::Runner;
+use crate::scheduler::Scheduler;
+use crate::sequence::{Draw, Goal, Sequence};
+use crate::stops::StopRules;
+use crate::stream::{Handle, Stream};
+use crate::{Defaults, Error, FinishReason, Flow, Options, Piece, Reply, Result, Usage};
+use inkstone_compute::Engine;
+use inkstone_gguf::Metadata;
+use inkstone_kvcache::{PageTable, Pool};
+use inkstone_model::ModelGraph;
+use inkstone_tensor::step::{SEQS, Sampler, carry::ENDS};
+use inkstone_tensor::{NoProgress, Progress};
+use inkstone_text::{Encode, Tokenizer};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Bytes of prompt that are looked at, for each token of context.
+const PROMPT_BYTES_PER_TOKEN: usize = 64;
+
+/// How a model is run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RunConfig {
+    /// Tokens that a sequence can have.
+    pub context: usize,
+    /// Sequences that can be resident at once; more wait. At most 64.
+    pub sequences: usize,
+    /// Tokens a page of the cache.
+    pub page: usize,
+    /// Most prompt tokens of a sequence in one step; 0: as many as the engine takes.
+    pub chunk: usize,
+    /// Values of options that neither a request nor the file sets.
+    pub defaults: Defaults,
+    /// What the file recommends.
+    pub file: Options,
+}
+
+impl RunConfig {
+    /// A context of so many tokens, and defaults for the rest.
+    pub fn new(context: usize) -> RunConfig {
+        let (defaults, file) = (Defaults::LIBRARY, Options::default());
+        RunConfig { context, sequences: 8, page: 32, chunk: 0, defaults, file }
+    }
+
+    /// With what a file recommends.
+    ///
+    /// # Errors
+    /// A key of another type.
+    pub fn recommended(mut self, metadata: &Metadata) -> Result<RunConfig> {
+        self.file = file_options(metadata)?;
+        Ok(self)
+    }
+}
+
+/// A graph, a tokenizer and an engine, put together: the fine-grained way in. Everything on it takes `&self`, and many
+/// threads may generate at once; they take turns a step at a time.
+pub struct Generator {
+    graph: Arc<ModelGraph>,
+    tokenizer: Arc<Tokenizer>,
+    engine: Arc<dyn Engine>,
+    config: RunConfig,
+    options: Options,
+    scheduler: Arc<Mutex<Scheduler>>,
+    chunk: usize,
+}
+
+impl Generator {
+    /// Compiles the graph for the engine, loads its weights and allocates its caches. `options` are those of requests
+    /// that don't set their own.
+    ///
+    /// # Errors
+    /// What can't be compiled, loaded or allocated.
+    pub fn new(
+        graph: Arc<ModelGraph>,
+        tokenizer: Arc<Tokenizer>,
+        engine: Arc<dyn Engine>,
+        config: RunConfig,
+        options: Options,
+    ) -> Result<Generator> {
+        Generator::with_progress(graph, tokenizer, engine, config, options, &NoProgress)
+    }
+
+    /// The same, telling how far loading is.
+    ///
+    /// # Errors
+    /// As [`Generator::new`].
+    pub fn with_progress(
+        graph: Arc<ModelGraph>,
+        tokenizer: Arc<Tokenizer>,
+        engine: Arc<dyn Engine>,
+        mut config: RunConfig,
+        options: Options,
+        progress: &dyn Progress,
+    ) -> Result<Generator> {
+        config.sequences = config.sequences.clamp(1, SEQS);
+        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
+        let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
+        let runner = Runner::new(&graph, &engine, &pool, config.sequences, progress)?;
+        let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
+        let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
+        let scheduler = Arc::new(Mutex::new(scheduler));
+        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk })
+    }
+
+    /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.
+    ///
+    /// # Errors
+    /// A prompt or an option that can't be, or what fails while it is generated.
+    pub fn generate(&self, prompt: &str, options: &Options) -> Result<Reply> {
+        self.stream(prompt, options)?.finish_up(|_| Flow::Continue)
+    }
+
+    /// The same on token ids.
+    ///
+    /// # Errors
+    /// As [`Generator::generate`].
+    pub fn generate_ids(&self, prompt: &[u32], options: &Options) -> Result<Reply> {
+        self.stream_ids(prompt, options)?.finish_up(|_| Flow::Continue)
+    }
+
+    /// The same with a function that sees each piece and says how to go on.
+    ///
+    /// # Errors
+    /// As [`Generator::generate`], or what the function gave.
+    pub fn generate_with(&self, prompt: &str, options: &Options, f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
+        self.stream(prompt, options)?.finish_up(f)
+    }
+
+    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    ///
+    /// # Errors
+    /// A prompt or an option that can't be.
+    pub fn stream(&self, prompt: &str, options: &Options) -> Result<Stream> {
+        self.stream_ids(&self.encode(prompt, options)?, options)
+    }
+
+    /// The tokens of a prompt under these options.
+    ///
+    /// # Errors
+    /// If the tokenizer refuses.
+    pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
+        let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
+        // A longer prompt can't fit the context: don't tokenize it first. Nothing ends a text that is to go on.
+        let most = self.config.context.saturating_mul(PROMPT_BYTES_PER_TOKEN) as u64;
+        Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
+    }
+
+    /// The same on token ids.
+    ///
+    /// # Errors
+    /// As [`Generator::stream`].
+    pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
+        self.check_prompt(prompt)?;
+        let o = self.resolve(options);
+        o.check()?;
+        let mut ends: Vec<u32> = if o.ignore_end { Vec::new() } else { self.tokenizer.end_tokens().to_vec() };
+        ends.extend_from_slice(&o.stop_ids);
+        let chain = chain(&o, &ends, self.graph.config.vocab)?;
+        let seed = o.seed.unwrap_or_else(drawn_seed);
+        let mut sampler = Vec::new();
+        Sampler::encode(seed, prompt.len(), &chain, &mut sampler);
+        let (limit, by_room) = o.limit((self.config.context - prompt.len()) as u64);
+        let at_limit = if by_room { FinishReason::Context } else { FinishReason::Length };
+        let draw = Draw {
+            sampler,
+            logprobs: o.logprobs.map(|n| n as usize),
+            limit,
+            at_limit,
+            ends: ends.iter().copied().take(ENDS).collect(),
+            stops: StopRules::new(ends, &o.stop),
+            decoder: self.tokenizer.decoder(),
+        };
+        let handle = self.start(prompt, limit as usize, Goal::Draw(Box::new(draw)), vec![self.chunk], &o);
+        if limit == 0 {
+            handle.end(at_limit);
+        }
+        Ok(Stream::new(handle, seed))
+    }
+
+    /// The logits of every position of `ids`, f32 [ids, vocabulary]. They are fed in steps of at most these numbers of
+    /// tokens, the last of which holds for all that follow; without any, as many a step as the engine takes.
+    ///
+    /// # Errors
+    /// Ids that can't be, or what fails while they are fed.
+    pub fn logits(&self, ids: &[u32], chunks: &[usize]) -> Result<Vec<f32>> {
+        self.check_prompt(ids)?;
+        if chunks.contains(&0) {
+            return Err(Error::Option { option: "chunk", value: "0".into(), allowed: "at least 1".into() });
+        }
+        let handle = self.start(ids, 0, Goal::Logits, chunks.to_vec(), &Options::default());
+        handle.wait()?;
+        Ok(std::mem::take(&mut handle.output().lock().logits))
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// The graphs.
+    pub fn graph(&self) -> &Arc<ModelGraph> {
+        &self.graph
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// How it is run.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// Cache pages that no sequence holds, and all that there are.
+    pub fn pages(&self) -> (usize, usize) {
+        lock(&self.scheduler).pages()
+    }
+
+    fn resolve(&self, options: &Options) -> Options {
+        options.over(&self.options).over(&self.config.file).with_defaults(&self.config.defaults)
+    }
+
+    fn check_prompt(&self, ids: &[u32]) -> Result<()> {
+        let vocab = self.graph.config.vocab;
+        if ids.is_empty() {
+            return Err(Error::EmptyPrompt);
+        }
+        if ids.len() > self.config.context {
+            return Err(Error::PromptTooLong { tokens: ids.len(), context: self.config.context });
+        }
+        match ids.iter().position(|id| *id as usize >= vocab) {
+            Some(place) => Err(Error::NoSuchToken { id: ids[place], place, vocab }),
+            None => Ok(()),
+        }
+    }
+
+    fn start(&self, ids: &[u32], draws: usize, goal: Goal, chunks: Vec<usize>, o: &Options) -> Handle {
+        let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
+        let output = Arc::new(Output::new(usage));
+        let sequence = |id| Sequence {
+            id,
+            prompt: ids.to_vec(),
+            fed: 0,
+            table: PageTable::default(),
+            reach: ids.len() + draws,
+            chunks,
+            steps: 0,
+            goal,
+            deadline: o.deadline.map(|d| Instant::now() + d),
+            cancel: o.cancel.clone(),
+            output: output.clone(),
+        };
+        let id = lock(&self.scheduler).add(sequence);
+        Handle::new(self.scheduler.clone(), output, id)
+    }
+}
+
+/// The scheduler, for one step. If a thread panicked while it held it, its state is still whole: sequences change between
+/// steps only.
+pub(crate) fn lock(scheduler: &Mutex<Scheduler>) -> MutexGuard<'_, Scheduler> {
+    scheduler.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A seed that nobody chose: 32 bits, so that people can type it.
+fn drawn_seed() -> u64 {
+    RandomState::new().hash_one(Instant::now()) >> 32
+}

@@ -1,0 +1,82 @@
+//! What a handle and the scheduler share about one sequence.
+
+use crate::{Error, FinishReason, Piece, Timings, Usage};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Pieces that may wait for their reader before its sequence is passed over.
+const FULL: usize = 64;
+
+/// The scheduler writes, the handle reads.
+#[derive(Debug)]
+pub(crate) struct Output(Mutex<State>);
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub pieces: VecDeque<Piece>,
+    /// Logits of every fed token, where these are wanted.
+    pub logits: Vec<f32>,
+    pub finish: Option<FinishReason>,
+    pub error: Option<Arc<Error>>,
+    pub usage: Usage,
+    started: Instant,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    ended: Option<Instant>,
+}
+
+impl Output {
+    pub fn new(usage: Usage) -> Output {
+        Output(Mutex::new(State {
+            pieces: VecDeque::new(),
+            logits: Vec::new(),
+            finish: None,
+            error: None,
+            usage,
+            started: Instant::now(),
+            first: None,
+            last: None,
+            ended: None,
+        }))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether the handle has something to take.
+    pub fn is_ready(&self) -> bool {
+        !self.pieces.is_empty() || self.finish.is_some()
+    }
+
+    /// Whether the reader is too far behind.
+    pub fn is_full(&self) -> bool {
+        self.pieces.len() >= FULL
+    }
+
+    /// A token was drawn.
+    pub fn drew(&mut self) {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.usage.completion_tokens += 1;
+    }
+
+    /// It has ended. The first reason stays.
+    pub fn end(&mut self, finish: FinishReason) {
+        self.ended.get_or_insert_with(Instant::now);
+        self.finish.get_or_insert(finish);
+    }
+
+    pub fn timings(&self) -> Timings {
+        let first = self.first.or(self.ended);
+        Timings {
+            prefill: first.map_or_else(|| self.started.elapsed(), |f| f - self.started),
+            decode: self.first.zip(self.last).map_or_else(Default::default, |(first, last)| last - first),
+            total: self.ended.map_or_else(|| self.started.elapsed(), |e| e - self.started),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From options to what the loop needs: every option has a value, and every value is checked.
+
+use crate::options::{Defaults, Limit, Options};
+use crate::stops::{MAX_STOP_BYTES, MAX_STOPS};
+use crate::{Error, Result};
+use inkstone_gguf::Metadata;
+use inkstone_tensor::ops::TOP;
+use inkstone_tensor::sampling::{Chain, Stage, TokenBias};
+
+/// What a model file recommends: the keys `general.sampling.*`.
+///
+/// # Errors
+/// A key of another type.
+pub fn file_options(metadata: &Metadata) -> Result<Options> {
+    // An f32 stands for the decimal that it prints as: 0.8, not 0.800000011920929.
+    let decimal = |v: f32| v.to_string().parse().unwrap_or(f64::from(v));
+    let number = |name: &str| metadata.f32(&format!("general.sampling.{name}")).map(|v| v.map(decimal));
+    let count = |name: &str| metadata.i64(&format!("general.sampling.{name}"));
+    Ok(Options {
+        temperature: number("temp")?,
+        top_k: count("top_k")?.map(|k| u32::try_from(k).unwrap_or(0)), // files say -1 for all
+        top_p: number("top_p")?,
+        min_p: number("min_p")?,
+        repeat_penalty: number("penalty_repeat")?,
+        repeat_last_n: count("penalty_last_n")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        ..Options::default()
+    })
+}
+
+/// The chain of a request whose options have their values.
+pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
+    let last_n = o.repeat_last_n.filter(|n| *n != u32::MAX);
+    let bias = o.logit_bias.iter().map(|(token, bias)| TokenBias { token: *token, bias: *bias }).collect();
+    let chain = Chain::in_order([
+        Stage::Bias(bias),
+        Stage::Ban(o.banned.clone()),
+        Stage::MinTokens { tokens: o.min_tokens, ids: ends.to_vec() },
+        Stage::Repetition { penalty: o.repeat_penalty.unwrap_or(1.0), last_n },
+        Stage::Frequency(o.frequency_penalty.unwrap_or(0.0)),
+        Stage::Presence(o.presence_penalty.unwrap_or(0.0)),
+        Stage::NoRepeatNgram(o.no_repeat_ngram.unwrap_or(0)),
+        Stage::Temperature(o.temperature.unwrap_or(1.0)),
+        Stage::TopK(o.top_k.unwrap_or(0)),
+        Stage::TypicalP(o.typical_p.unwrap_or(1.0)),
+        Stage::TopP(o.top_p.unwrap_or(1.0)),
+        Stage::MinP(o.min_p.unwrap_or(0.0)),
+    ]);
+    chain.check(vocab)?;
+    Ok(chain)
+}
+
+impl Options {
+    /// These options, with those of `other` where they are not set; lists are joined.
+    pub(crate) fn over(&self, other: &Options) -> Options {
+        let mut o = self.clone();
+        macro_rules! first {
+            ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };
+        }
+        first!(temperature top_k top_p typical_p min_p repeat_penalty repeat_last_n frequency_penalty presence_penalty);
+        first!(no_repeat_ngram max_tokens seed logprobs bos deadline cancel);
+        o.logit_bias.extend_from_slice(&other.logit_bias);
+        o.banned.extend_from_slice(&other.banned);
+        o.stop.extend_from_slice(&other.stop);
+        o.stop_ids.extend_from_slice(&other.stop_ids);
+        o.min_tokens = o.min_tokens.max(other.min_tokens);
+        o.ignore_end |= other.ignore_end;
+        o.special |= other.special;
+        o
+    }
+
+    /// These options, with defaults where they are not set.
+    pub(crate) fn with_defaults(mut self, d: &Defaults) -> Options {
+        self.temperature.get_or_insert(d.temperature);
+        self.top_k.get_or_insert(d.top_k);
+        self.top_p.get_or_insert(d.top_p);
+        self.min_p.get_or_insert(d.min_p);
+        self.max_tokens.get_or_insert(d.max_tokens);
+        self
+    }
+
+    /// Checks what is no part of the sampling chain.
+    pub(crate) fn check(&self) -> Result<()> {
+        let bad = |option, value: String, allowed: String| Err(Error::Option { option, value, allowed });
+        if self.stop.len() > MAX_STOPS {
+            return bad("stop", format!("{} texts", self.stop.len()), format!("at most {MAX_STOPS} texts"));
+        }
+        if let Some(text) = self.stop.iter().find(|t| t.is_empty() || t.len() > MAX_STOP_BYTES) {
+            return bad("stop", format!("a text of {} bytes", text.len()), format!("1 to {MAX_STOP_BYTES} bytes"));
+        }
+        if let Some(n) = self.logprobs.filter(|n| *n as usize > TOP) {
+            return bad("logprobs", n.to_string(), format!("0 to {TOP}"));
+        }
+        Ok(())
+    }
+
+    /// Most tokens to draw: the limit, at most `room`; and whether it is the room that ends it.
+    pub(crate) fn limit(&self, room: u64) -> (u64, bool) {
+        match self.max_tokens {
+            Some(Limit::Tokens(n)) if n <= room => (n, false),
+            _ => (room, true),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The device side of the loop: plans made ready, buffers, the step buffer, and what comes back.
+
+use crate::reply::TokenScore;
+use crate::{Error, Result};
+use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
+use inkstone_graph::{Compiled, Kind, compile};
+use inkstone_kvcache::Pool;
+use inkstone_model::ModelGraph;
+use inkstone_tensor::ops::SCORES;
+use inkstone_tensor::step::{LogitRow, NONE, SEQS, StepBuffer, carry};
+use inkstone_tensor::Progress;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Words of sampling chains that a step has room for beside one plain chain a sequence.
+const SAMPLER_WORDS: usize = 64 * SEQS;
+
+/// What a sequence drew.
+pub(crate) struct Drawn<'a> {
+    /// A token or a status.
+    pub record: u32,
+    /// Its scores, if the step was scored.
+    scores: Option<&'a [u32]>,
+}
+
+/// An engine with a model's plans and buffers.
+pub(crate) struct Runner {
+    engine: Arc<dyn Engine>,
+    queue: Box<dyn Queue>,
+    compiled: Compiled,
+    bind: Bindings,
+    carry: Buffer,
+    ready: HashMap<Key, Arc<dyn Executable>>,
+    /// The step under composition.
+    pub step: StepBuffer,
+    /// Steps that drew so far: where the ring stands.
+    drawing_steps: usize,
+    /// By slot of the carry.
+    ring: Vec<u32>,
+    /// By logit row.
+    scores: Vec<u32>,
+    /// By logit row, where somebody wants them.
+    logits: Vec<f32>,
+    vocab: usize,
+    scored: bool,
+}
+
+/// Which plan, for which buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    kinds: &'static [Kind],
+    rows: usize,
+    logit_rows: usize,
+}
+
+impl Runner {
+    /// Compiles, loads, allocates, and makes ready what decoding needs.
+    pub fn new(
+        graph: &ModelGraph,
+        engine: &Arc<dyn Engine>,
+        pool: &Pool,
+        sequences: usize,
+        progress: &dyn Progress,
+    ) -> Result<Runner> {
+        let (draw, scored) = ((Kind::Select, &graph.select), (Kind::Scored, &graph.select_scored));
+        let graphs = [(Kind::Body, &graph.body), (Kind::Head, &graph.head), draw, scored];
+        let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots())?;
+        let most = compiled.largest();
+        let rows = most.rows;
+        let page_words = pool.capacity().min(sequences.saturating_mul(pool.capacity()));
+        let step_words = StepBuffer::max_words(rows, page_words, SAMPLER_WORDS);
+
+        let interface = compiled.interface();
+        let weights = engine.load(&*graph.weights, &interface.weights, progress)?;
+        let states = interface.states.iter().map(|s| engine.alloc(s.ty.bytes(&most), Usage::State));
+        let ports = interface.ports.iter().map(|(p, ty)| Ok((*p, engine.alloc(ty.bytes(&most), Usage::Port)?)));
+        let bind = Bindings {
+            weights,
+            states: states.collect::<Result<_, _>>()?,
+            ports: ports.collect::<Result<_, inkstone_compute::Error>>()?,
+            arena: engine.alloc(compiled.arena_bytes(), Usage::Arena)?,
+            step: engine.alloc(4 * step_words as u64, Usage::Step)?,
+        };
+        let carry = interface.state("carry").and_then(|id| bind.states.get(id as usize)).cloned();
+        let mut runner = Runner {
+            engine: engine.clone(),
+            queue: engine.queue()?,
+            carry: carry.ok_or(Error::NoCarry)?,
+            compiled,
+            bind,
+            ready: HashMap::new(),
+            step: StepBuffer::with_capacity(pool.page(), rows, page_words, SAMPLER_WORDS),
+            drawing_steps: 0,
+            ring: vec![NONE; SEQS],
+            scores: Vec::new(),
+            logits: Vec::new(),
+            vocab: graph.config.vocab,
+            scored: false,
+        };
+        runner.executable(Kind::DRAW, 1, 1)?;
+        Ok(runner)
+    }
+
+    /// Most rows in a step.
+    pub fn most_rows(&self) -> usize {
+        self.compiled.largest().rows
+    }
+
+    /// A sequence takes a slot: it is empty, may draw `left` tokens, and ends at one of `ends`.
+    pub fn admit(&mut self, slot: usize, left: u64, ends: &[u32]) -> Result<()> {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let end = |i: usize| (carry::END + i, ends.get(i).copied().unwrap_or(NONE));
+        let fields = [(carry::LENGTH, 0), (carry::TOKEN, 0), (carry::DONE, 0), (carry::LEFT, left)];
+        for (field, word) in fields.into_iter().chain((0..carry::ENDS).map(end)) {
+            self.queue.write(&self.carry, 4 * carry::word(field, slot) as u64, &word.to_ne_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Runs the composed step. More logit rows than a bucket holds go through the head in windows.
+    pub fn run(&mut self, scored: bool, logits: bool) -> Result<()> {
+        let (rows, total) = (self.step.rows(), self.step.logits().len());
+        let draws = self.step.seqs().iter().any(|s| s.sampler_at != NONE);
+        let window = self.compiled.largest().logit_rows.max(1);
+        self.scores.clear();
+        self.logits.clear();
+        self.scored = scored;
+        let mut first = 0;
+        loop {
+            let count = window.min(total - first);
+            let words = self.step.encode(first, count);
+            self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
+            let kinds = kinds(first == 0, total > 0, draws, scored);
+            let executable = self.executable(kinds, rows, count)?;
+            let ticket = self.queue.submit(&executable)?;
+            if scored {
+                append(&mut *self.queue, ticket, &self.bind, Port::Scores, SCORES.cols * count, &mut self.scores)?;
+            }
+            if logits {
+                append(&mut *self.queue, ticket, &self.bind, Port::Logits, self.vocab * count, &mut self.logits)?;
+            }
+            first += count;
+            if first < total {
+                continue;
+            }
+            if draws {
+                let ring = 4 * carry::word(carry::ring(self.drawing_steps), 0) as u64;
+                self.queue.read(ticket, &self.carry, ring, bytemuck::cast_slice_mut(&mut self.ring))?;
+                self.drawing_steps += 1;
+            } else {
+                self.queue.wait(ticket)?;
+            }
+            return Ok(());
+        }
+    }
+
+    /// What the sequence in `slot` drew in the last step.
+    pub fn drawn(&self, slot: usize) -> Drawn<'_> {
+        let row = self.logit_rows(slot).last();
+        let scores = row.filter(|_| self.scored).and_then(|r| self.scores.get(r * SCORES.cols..(r + 1) * SCORES.cols));
+        Drawn { record: self.ring[slot], scores }
+    }
+
+    /// Appends the logits of the rows that the sequence in `slot` had in the last step.
+    pub fn logits_of(&self, slot: usize, out: &mut Vec<f32>) {
+        for r in self.logit_rows(slot) {
+            out.extend_from_slice(&self.logits[r * self.vocab..][..self.vocab]);
+        }
+    }
+
+    /// Indices of a slot's logit rows in the last step.
+    fn logit_rows(&self, slot: usize) -> impl Iterator<Item = usize> {
+        let seqs = self.step.seqs();
+        let of_slot = move |l: &LogitRow| seqs.get(l.seq as usize).is_some_and(|s| s.slot as usize == slot);
+        self.step.logits().iter().enumerate().filter(move |(_, l)| of_slot(l)).map(|(r, _)| r)
+    }
+
+    /// The plan for these buckets, made ready when it is first needed.
+    fn executable(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Arc<dyn Executable>> {
+        let caps = self.engine.caps();
+        let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
+        let key = Key { kinds, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
+        if let Some(ready) = self.ready.get(&key) {
+            return Ok(ready.clone());
+        }
+        let plan = self.compiled.step(key.rows, key.logit_rows, kinds)?;
+        let exec = caps.exec.first().copied().ok_or(Error::NoExecutor)?;
+        let ready = self.engine.prepare(Arc::new(plan), self.bind.clone(), exec)?;
+        self.ready.insert(key, ready.clone());
+        Ok(ready)
+    }
+}
+
+/// What a submit consists of: the body goes first, and once.
+fn kinds(body: bool, head: bool, draws: bool, scored: bool) -> &'static [Kind] {
+    match (body, head, draws, scored) {
+        (_, false, ..) => Kind::CHUNK,
+        (true, true, false, _) => Kind::LOGITS,
+        (true, true, true, false) => Kind::DRAW,
+        (true, true, true, true) => Kind::DRAW_SCORED,
+        (false, true, false, _) => &[Kind::Head],
+        (false, true, true, false) => &[Kind::Head, Kind::Select],
+        (false, true, true, true) => &[Kind::Head, Kind::Scored],
+    }
+}
+
+/// Reads `words` words of a port behind what is in `to`.
+fn append<T: bytemuck::Pod>(
+    queue: &mut dyn Queue,
+    after: Ticket,
+    bind: &Bindings,
+    port: Port,
+    words: usize,
+    to: &mut Vec<T>,
+) -> Result<()> {
+    let buffer = bind.buffer(inkstone_compute::Region::Port(port)).ok_or(Error::NoPort { port })?;
+    let start = to.len();
+    to.resize(start + words, T::zeroed());
+    queue.read(after, buffer, 0, bytemuck::cast_slice_mut(&mut to[start..]))?;
+    Ok(())
+}
+
+impl Drawn<'_> {
+    /// The score of the token that was drawn, with so many of the most probable ones.
+    pub fn score(&self, id: u32, top: usize) -> Option<TokenScore> {
+        let words = self.scores?;
+        let pairs = words[1..].chunks_exact(2).take_while(|p| p[0] != NONE).take(top);
+        let top = pairs.map(|p| (p[0], f32::from_bits(p[1]))).collect();
+        Some(TokenScore { id, logprob: f32::from_bits(words[0]), top })
+    }
+}

@@ -1,0 +1,222 @@
+//! The loop. Every entry point ends here: a step takes any mixture of prompts and decodes, and each sequence takes its
+//! part of the results.
+
+use crate::output::Output;
+use crate::runner::Runner;
+use crate::sequence::{Goal, Sequence};
+use crate::{Error, FinishReason, Result};
+use inkstone_kvcache::Pool;
+use inkstone_tensor::step::{LAST, LogitWish, SEQS, SeqStep};
+use inkstone_text::Tokenizer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What is admitted, what waits, and the device that runs it. It has no thread of its own: callers take turns.
+pub(crate) struct Scheduler {
+    runner: Runner,
+    pool: Pool,
+    tokenizer: Arc<Tokenizer>,
+    /// By slot of the carry.
+    running: Vec<Option<Sequence>>,
+    waiting: VecDeque<Sequence>,
+    /// Most rows in a step.
+    budget: usize,
+    next_id: u64,
+    /// An engine's failure; nothing runs after it.
+    broken: Option<Arc<Error>>,
+}
+
+/// What a sequence has in the step under way.
+struct Part {
+    slot: usize,
+    rows: usize,
+    draws: bool,
+}
+
+impl Scheduler {
+    pub fn new(runner: Runner, pool: Pool, tokenizer: Arc<Tokenizer>, sequences: usize) -> Scheduler {
+        let budget = runner.most_rows();
+        let running = (0..sequences.clamp(1, SEQS)).map(|_| None).collect();
+        Scheduler { runner, pool, tokenizer, running, waiting: VecDeque::new(), budget, next_id: 0, broken: None }
+    }
+
+    /// A sequence joins; it begins when there are a slot and pages. Gives the number by which it can be dropped.
+    pub fn add(&mut self, sequence: impl FnOnce(u64) -> Sequence) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.push_back(sequence(id));
+        id
+    }
+
+    /// A sequence leaves, wherever it is; its pages are free at once.
+    pub fn drop_sequence(&mut self, id: u64) {
+        self.waiting.retain(|s| s.id != id);
+        for slot in 0..self.running.len() {
+            if self.running[slot].as_ref().is_some_and(|s| s.id == id) {
+                self.free(slot);
+            }
+        }
+    }
+
+    /// One step for the caller that waits for `output`. What fails in it is told to every sequence that is concerned.
+    pub fn step_for(&mut self, output: &Output) {
+        if output.lock().is_ready() {
+            return;
+        }
+        let done = match self.step(false) {
+            // Nobody can go on but readers that are behind, and they hold what this one waits for.
+            Ok(false) if !output.lock().is_ready() => self.step(true),
+            done => done,
+        };
+        if let Err(error) = done {
+            self.fail_all(Arc::new(error));
+        }
+    }
+
+    /// One step; false if there was nothing to do.
+    fn step(&mut self, unread: bool) -> Result<bool> {
+        if let Some(error) = &self.broken {
+            return Err(Error::Shared(error.clone()));
+        }
+        let swept = self.sweep();
+        self.admit()?;
+        let parts = self.compose(unread);
+        if parts.is_empty() {
+            return Ok(swept);
+        }
+        let scored = parts.iter().any(|p| p.draws && self.wants_scores(p.slot));
+        let logits = parts.iter().any(|p| matches!(self.sequence(p.slot).goal, Goal::Logits));
+        self.runner.run(scored, logits)?;
+        for part in parts {
+            self.collect(&part);
+        }
+        Ok(true)
+    }
+
+    fn sequence(&self, slot: usize) -> &Sequence {
+        self.running[slot].as_ref().expect("a part of a step is of a running sequence")
+    }
+
+    fn wants_scores(&self, slot: usize) -> bool {
+        matches!(&self.sequence(slot).goal, Goal::Draw(d) if d.logprobs.is_some())
+    }
+
+    /// Ends what was cancelled or is too late. True if something was.
+    fn sweep(&mut self) -> bool {
+        let mut any = false;
+        for slot in 0..self.running.len() {
+            if let Some(reason) = self.running[slot].as_ref().and_then(Sequence::interrupted) {
+                self.finish(slot, reason);
+                any = true;
+            }
+        }
+        self.waiting.retain_mut(|s| match s.interrupted() {
+            None => true,
+            Some(reason) => {
+                s.end(reason);
+                any = true;
+                false
+            }
+        });
+        any
+    }
+
+    /// First come, first served, while slots and pages last. A sequence gets all the pages that it may need, so that it
+    /// never stops half-way.
+    fn admit(&mut self) -> Result<()> {
+        while let Some(next) = self.waiting.front() {
+            let Some(slot) = self.running.iter().position(Option::is_none) else { return Ok(()) };
+            if !self.pool.can_grow(&next.table, next.reach) {
+                return Ok(());
+            }
+            let Some(mut s) = self.waiting.pop_front() else { return Ok(()) };
+            self.pool.grow(&mut s.table, s.reach)?;
+            let (left, ends) = match &s.goal {
+                Goal::Draw(draw) => (draw.limit, draw.ends.as_slice()),
+                Goal::Logits => (0, &[][..]),
+            };
+            let admitted = self.runner.admit(slot, left, ends);
+            self.running[slot] = Some(s);
+            admitted?;
+        }
+        Ok(())
+    }
+
+    /// Decodes come first, so that a long prompt does not hold them up; chunks of prompts fill the budget.
+    fn compose(&mut self, unread: bool) -> Vec<Part> {
+        self.runner.step.clear();
+        let mut parts = Vec::new();
+        for decode in [true, false] {
+            for (slot, s) in self.running.iter_mut().enumerate() {
+                let Some(s) = s else { continue };
+                let fresh = s.fresh();
+                let rows = fresh.max(1).min(s.chunk()).min(self.budget - self.runner.step.rows());
+                if decode != (fresh == 0) || rows == 0 || (!unread && s.output.lock().is_full()) {
+                    continue;
+                }
+                let whole = rows >= fresh;
+                let (logits, sampler) = match &s.goal {
+                    Goal::Draw(draw) if whole => (LogitWish::Last, Some(draw.sampler.as_slice())),
+                    Goal::Draw(_) => (LogitWish::None, None),
+                    Goal::Logits => (LogitWish::All, None),
+                };
+                let tokens = if decode { &[LAST][..] } else { &s.prompt[s.fed..s.fed + rows] };
+                let tables = &[s.table.pages()];
+                self.runner.step.push(&SeqStep { slot, tokens, tables, logits, sampler });
+                parts.push(Part { slot, rows, draws: sampler.is_some() });
+            }
+        }
+        parts
+    }
+
+    /// A sequence takes its part of the results.
+    fn collect(&mut self, part: &Part) {
+        let Some(s) = &mut self.running[part.slot] else { return };
+        s.fed += part.rows;
+        s.steps += 1;
+        let ended = match &s.goal {
+            Goal::Logits => {
+                self.runner.logits_of(part.slot, &mut s.output.lock().logits);
+                let ended = s.fresh() == 0;
+                if ended {
+                    s.end(FinishReason::Length);
+                }
+                ended
+            }
+            Goal::Draw(_) => part.draws && s.take(&self.runner.drawn(part.slot), &self.tokenizer),
+        };
+        if ended {
+            self.free(part.slot);
+        }
+    }
+
+    fn finish(&mut self, slot: usize, reason: FinishReason) {
+        if let Some(s) = &mut self.running[slot] {
+            s.end(reason);
+        }
+        self.free(slot);
+    }
+
+    fn free(&mut self, slot: usize) {
+        if let Some(mut s) = self.running[slot].take() {
+            self.pool.release(&mut s.table);
+        }
+    }
+
+    /// The engine has failed: everybody is told.
+    fn fail_all(&mut self, error: Arc<Error>) {
+        self.broken.get_or_insert_with(|| error.clone());
+        for slot in 0..self.running.len() {
+            if let Some(s) = &mut self.running[slot] {
+                s.fail(error.clone());
+            }
+            self.free(slot);
+        }
+        self.waiting.drain(..).for_each(|mut s| s.fail(error.clone()));
+    }
+
+    /// Pages that nobody holds, and all.
+    pub fn pages(&self) -> (usize, usize) {
+        (self.pool.available(), self.pool.capacity())
+    }
+}

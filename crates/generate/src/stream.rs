@@ -1,0 +1,156 @@
+//! Handles to sequences.
+
+use crate::generator::lock;
+use crate::output::Output;
+use crate::scheduler::Scheduler;
+use crate::{Error, FinishReason, Flow, Piece, Reply, Result, Timings, Usage};
+use std::sync::{Arc, Mutex};
+
+/// A sequence in the scheduler; it leaves when the handle is dropped.
+pub(crate) struct Handle {
+    scheduler: Arc<Mutex<Scheduler>>,
+    output: Arc<Output>,
+    id: u64,
+}
+
+impl Handle {
+    pub fn new(scheduler: Arc<Mutex<Scheduler>>, output: Arc<Output>, id: u64) -> Handle {
+        Handle { scheduler, output, id }
+    }
+
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// Takes a step of everybody's work, unless there is something to take already.
+    fn step(&self) {
+        lock(&self.scheduler).step_for(&self.output);
+    }
+
+    /// Works until the sequence has ended.
+    pub fn wait(&self) -> Result<()> {
+        loop {
+            let mut output = self.output.lock();
+            if let Some(error) = output.error.take() {
+                return Err(unshared(error));
+            }
+            if output.finish.is_some() {
+                return Ok(());
+            }
+            output.pieces.clear();
+            drop(output);
+            self.step();
+        }
+    }
+
+    /// Ends it before anything was drawn, or when the caller wants no more.
+    pub fn end(&self, finish: FinishReason) {
+        lock(&self.scheduler).drop_sequence(self.id);
+        self.output.lock().end(finish);
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        lock(&self.scheduler).drop_sequence(self.id);
+    }
+}
+
+/// The error itself if it is this sequence's own, else what happened to all.
+fn unshared(error: Arc<Error>) -> Error {
+    Arc::try_unwrap(error).unwrap_or_else(Error::Shared)
+}
+
+/// A generation under way: an iterator over its pieces. What it tells of itself can be read at any time, also after an
+/// error. Dropping it ends the generation.
+pub struct Stream {
+    handle: Handle,
+    seed: u64,
+    /// What was given out so far.
+    ids: Vec<u32>,
+    failed: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(handle: Handle, seed: u64) -> Stream {
+        Stream { handle, seed, ids: Vec::new(), failed: false }
+    }
+
+    /// The seed of its draws.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The tokens of the pieces so far.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Counts so far.
+    pub fn usage(&self) -> Usage {
+        self.handle.output().lock().usage
+    }
+
+    /// Times so far.
+    pub fn timings(&self) -> Timings {
+        self.handle.output().lock().timings()
+    }
+
+    /// Why it ended, if it has; pieces may still wait to be taken.
+    pub fn finish(&self) -> Option<FinishReason> {
+        self.handle.output().lock().finish
+    }
+
+    /// Ends it; what was generated and not taken yet can still be taken.
+    pub fn stop(&self) {
+        self.handle.end(FinishReason::Callback);
+    }
+
+    /// Takes all pieces, as long as `f` wants more.
+    pub(crate) fn finish_up(mut self, mut f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
+        let (mut text, mut logprobs) = (String::new(), Vec::new());
+        while let Some(piece) = self.next() {
+            let mut piece = piece?;
+            text.push_str(&piece.text);
+            let flow = f(&piece);
+            logprobs.append(&mut piece.logprobs);
+            match flow {
+                Flow::Continue => {}
+                Flow::Stop => {
+                    self.stop();
+                    break;
+                }
+                Flow::Fail(error) => return Err(Error::Callback(error)),
+            }
+        }
+        let finish = self.finish().unwrap_or(FinishReason::Callback);
+        let (usage, timings) = (self.usage(), self.timings());
+        Ok(Reply { text, logprobs, finish, seed: self.seed, usage, timings, ids: std::mem::take(&mut self.ids) })
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Result<Piece>> {
+        if self.failed {
+            return None;
+        }
+        loop {
+            let mut output = self.handle.output().lock();
+            if let Some(piece) = output.pieces.pop_front() {
+                self.ids.extend_from_slice(&piece.ids);
+                return Some(Ok(piece));
+            }
+            if let Some(error) = output.error.take() {
+                self.failed = true;
+                return Some(Err(unshared(error)));
+            }
+            if output.finish.is_some() {
+                return None;
+            }
+            drop(output);
+            self.handle.step();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How long the context is: what was asked for, what was trained, what memory holds.
+
+use crate::{Error, ModelOptions, Result};
+use inkstone_model::ModelGraph;
+
+/// Most threads: more than any machine has, few enough to start.
+const MAX_THREADS: usize = 1024;
+/// Largest context that can be asked for.
+const MAX_CONTEXT: u32 = 1 << 30;
+
+/// The context and how many sequences of it may be resident; and a note where that is not what was expected.
+pub(crate) struct Context {
+    pub tokens: usize,
+    pub sequences: usize,
+    pub note: Option<String>,
+}
+
+pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, free: u64) -> Result<Context> {
+    let bytes = graph.kv_bytes_per_token().max(1);
+    let trained = graph.config.context as u64;
+    let (tokens, note) = match options.ctx {
+        Some(ctx) => {
+            let ctx = u64::from(ctx);
+            let needs = ctx.saturating_mul(bytes);
+            if needs > free {
+                let largest = free / bytes;
+                return Err(Error::ContextMemory { context: ctx, bytes: needs, free, largest });
+            }
+            let note = format!("a context of {ctx} tokens is more than the {trained} that the model was trained with");
+            (ctx, (ctx > trained).then_some(note))
+        }
+        None => {
+            let fits = (free / 2 / bytes).min(u64::from(MAX_CONTEXT)).max(1);
+            let note = format!("a context of {fits} tokens, because memory does not hold the trained {trained}");
+            (trained.min(fits), (fits < trained).then_some(note))
+        }
+    };
+    // Pages are committed when they are used, but address space may be limited too.
+    let resident = (free / 2 / bytes / tokens).clamp(1, 64) as usize;
+    Ok(Context { tokens: tokens as usize, sequences: options.sequences.clamp(1, resident), note })
+}
+
+/// Options that name a number out of its range.
+pub(crate) fn check(options: &ModelOptions) -> Result<()> {
+    let bad = |option, value: String, allowed: String| Err(Error::Option { option, value, allowed });
+    if options.threads > MAX_THREADS {
+        return bad("threads", options.threads.to_string(), format!("1 to {MAX_THREADS}, or none for all cores"));
+    }
+    match options.ctx {
+        Some(ctx) if ctx == 0 || ctx > MAX_CONTEXT => bad("ctx", ctx.to_string(), format!("1 to {MAX_CONTEXT}")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,30 @@
+//! The engines by name: those of this build, and those that a program adds.
+
+use crate::Result;
+use inkstone_compute::{Engine, EngineOptions, Engines, Factory};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(Engines::reference()));
+
+fn engines() -> MutexGuard<'static, Engines> {
+    ENGINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes an engine from outside known under a name; one of the same name is replaced, and `auto` tries it first.
+pub fn register(name: impl Into<String>, factory: Factory) {
+    engines().register(name, factory);
+}
+
+/// The names of all engines, best first.
+pub fn names() -> Vec<String> {
+    engines().names().map(str::to_owned).collect()
+}
+
+/// The engine of this name; `auto` is the best that opens on this machine.
+///
+/// # Errors
+/// No engine of that name, or what the engine says.
+pub fn open(name: &str, options: &EngineOptions) -> Result<Arc<dyn Engine>> {
+    let engines = engines().clone();
+    Ok(engines.open(name, options)?)
+}

@@ -1,0 +1,59 @@
+/// What can go wrong, on top of all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] inkstone_gguf::Error),
+    /// What the file says of its model.
+    #[error(transparent)]
+    Model(#[from] inkstone_model::Error),
+    /// Its tokenizer.
+    #[error(transparent)]
+    Text(#[from] inkstone_text::Error),
+    /// A request.
+    #[error(transparent)]
+    Generate(#[from] inkstone_generate::Error),
+    /// An engine.
+    #[error(transparent)]
+    Engine(#[from] inkstone_compute::Error),
+    /// An option of the model with a value that can't be.
+    #[error("option {option} is {value}, allowed: {allowed}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// The rule.
+        allowed: String,
+    },
+    /// The context does not fit into memory.
+    #[error(
+        "a context of {context} tokens needs {bytes} bytes of cache, {free} bytes are free; the largest that fits has \
+         {largest} tokens"
+    )]
+    ContextMemory {
+        /// What was asked for.
+        context: u64,
+        /// What its cache needs.
+        bytes: u64,
+        /// What there is.
+        free: u64,
+        /// What would fit.
+        largest: u64,
+    },
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether an option's value is at fault, rather than a file, the machine or the model.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Error::Option { .. } | Error::Engine(inkstone_compute::Error::NoEngine { .. }) => true,
+            Error::Generate(e) => e.is_usage(),
+            _ => false,
+        }
+    }
+}

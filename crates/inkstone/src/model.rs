@@ -1,0 +1,150 @@
+//! A model, opened.
+
+use crate::{ModelOptions, Result, context, engines};
+use inkstone_compute::{Engine, EngineOptions};
+use inkstone_generate::{Flow, Generator, Options, Piece, Reply, RunConfig, Stream};
+use inkstone_gguf::{Gguf, OpenOptions};
+use inkstone_model::{KvFormats, ModelGraph};
+use inkstone_tensor::NoProgress;
+use inkstone_text::Tokenizer;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model with its tokenizer, loaded into an engine. Shared by reference: everything takes `&self`, and many threads may
+/// generate at once.
+///
+/// The prompts of these methods are continued as they are; no chat template is applied.
+pub struct Model {
+    generator: Generator,
+    file: Arc<Gguf>,
+    notes: Vec<String>,
+}
+
+impl Model {
+    /// Opens a GGUF file with the default options.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or does not fit into memory.
+    pub fn open(path: impl AsRef<Path>) -> Result<Model> {
+        Model::open_with(path, &ModelOptions::default())
+    }
+
+    /// Opens a GGUF file.
+    ///
+    /// # Errors
+    /// What is wrong with the file or the options, or does not fit into memory.
+    pub fn open_with(path: impl AsRef<Path>, options: &ModelOptions) -> Result<Model> {
+        context::check(options)?;
+        Model::load(Gguf::open(path.as_ref(), &OpenOptions::default().mmap(options.mmap))?, options)
+    }
+
+    /// The story model that ships with Inkstone: 5.5 M parameters, tells short stories.
+    ///
+    /// # Errors
+    /// What is wrong with the options, or does not fit into memory.
+    #[cfg(feature = "embedded-model")]
+    pub fn embedded(options: &ModelOptions) -> Result<Model> {
+        context::check(options)?;
+        Model::load(crate::embedded::story()?, options)
+    }
+
+    fn load(file: Gguf, options: &ModelOptions) -> Result<Model> {
+        let file = Arc::new(file);
+        let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
+        let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);
+        let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata())?);
+        let engine = engines::open(&options.engine, &EngineOptions::default().threads(options.threads))?;
+        let chosen = context::choose(&graph, options, engine.caps().memory)?;
+        let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
+        (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
+        let progress = options.progress.as_deref().unwrap_or(&NoProgress);
+        let notes = tokenizer.notes().iter().cloned().chain(chosen.note).collect();
+        let none = Options::default();
+        let generator = Generator::with_progress(graph, tokenizer, engine, config, none, progress)?;
+        Ok(Model { generator, file, notes })
+    }
+
+    /// Continues a prompt.
+    ///
+    /// # Errors
+    /// A prompt or an option that can't be, or what fails while it is generated.
+    pub fn generate(&self, prompt: &str, options: &Options) -> Result<Reply> {
+        Ok(self.generator.generate(prompt, options)?)
+    }
+
+    /// The same on token ids.
+    ///
+    /// # Errors
+    /// As [`Model::generate`].
+    pub fn generate_ids(&self, prompt: &[u32], options: &Options) -> Result<Reply> {
+        Ok(self.generator.generate_ids(prompt, options)?)
+    }
+
+    /// The same with a function that sees each piece and says how to go on.
+    ///
+    /// # Errors
+    /// As [`Model::generate`], or what the function gave.
+    pub fn generate_with(&self, prompt: &str, options: &Options, f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
+        Ok(self.generator.generate_with(prompt, options, f)?)
+    }
+
+    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    ///
+    /// # Errors
+    /// A prompt or an option that can't be.
+    pub fn stream(&self, prompt: &str, options: &Options) -> Result<Stream> {
+        Ok(self.generator.stream(prompt, options)?)
+    }
+
+    /// The same on token ids.
+    ///
+    /// # Errors
+    /// As [`Model::stream`].
+    pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
+        Ok(self.generator.stream_ids(prompt, options)?)
+    }
+
+    /// The logits of every position of `ids`, f32 [ids, vocabulary]; at most `chunk` tokens a step, or as many as the
+    /// engine takes.
+    ///
+    /// # Errors
+    /// Ids that can't be, or what fails while they are fed.
+    pub fn logits(&self, ids: &[u32], chunk: Option<usize>) -> Result<Vec<f32>> {
+        Ok(self.generator.logits(ids, chunk.as_slice())?)
+    }
+
+    /// Its tokenizer.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        self.generator.tokenizer()
+    }
+
+    /// Its graphs, with shapes and constants in `graph().config`.
+    pub fn graph(&self) -> &Arc<ModelGraph> {
+        self.generator.graph()
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        self.generator.engine()
+    }
+
+    /// How it is run.
+    pub fn config(&self) -> &RunConfig {
+        self.generator.config()
+    }
+
+    /// The generator underneath.
+    pub fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
+    /// Its file: metadata and tensors.
+    pub fn file(&self) -> &Gguf {
+        &self.file
+    }
+
+    /// What a user should know: a context beyond the trained one, an old tokenizer.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}

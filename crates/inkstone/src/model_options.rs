@@ -1,0 +1,82 @@
+use inkstone_generate::Defaults;
+use inkstone_kvcache::Format;
+use inkstone_tensor::Progress;
+use std::sync::Arc;
+
+/// How a model is opened.
+///
+/// ```
+/// let options = inkstone::ModelOptions::default().engine("reference").ctx(256);
+/// assert_eq!(options.ctx, Some(256));
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// Name of the engine; `auto`: the best that there is.
+    pub engine: String,
+    /// Threads; 0: as many as the machine has.
+    pub threads: usize,
+    /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
+    /// holds.
+    pub ctx: Option<u32>,
+    /// Format of keys and values.
+    pub kv_type: Format,
+    /// Whether the file is mapped, or read.
+    pub mmap: bool,
+    /// Sequences that can be resident at once; more wait.
+    pub sequences: usize,
+    /// Most prompt tokens in one step; 0: as many as the engine takes.
+    pub chunk: usize,
+    /// Values of options that neither a request nor the file sets.
+    pub defaults: Defaults,
+    /// Told how far loading is.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+impl Default for ModelOptions {
+    fn default() -> ModelOptions {
+        ModelOptions {
+            engine: "auto".to_owned(),
+            threads: 0,
+            ctx: None,
+            kv_type: Format::default(),
+            mmap: true,
+            sequences: 8,
+            chunk: 0,
+            defaults: Defaults::LIBRARY,
+            progress: None,
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $ty:ty => $value:expr;)+) => {
+        impl ModelOptions {
+            $($(#[$doc])* #[must_use] pub fn $name(mut self, $name: $ty) -> Self {
+                self.$name = $value;
+                self
+            })+
+        }
+    };
+}
+
+setters! {
+    /// Sets [`ModelOptions::engine`](#structfield.engine).
+    engine: &str => engine.to_owned();
+    /// Sets [`ModelOptions::threads`](#structfield.threads).
+    threads: usize => threads;
+    /// Sets [`ModelOptions::ctx`](#structfield.ctx).
+    ctx: u32 => Some(ctx);
+    /// Sets [`ModelOptions::kv_type`](#structfield.kv_type).
+    kv_type: Format => kv_type;
+    /// Sets [`ModelOptions::mmap`](#structfield.mmap).
+    mmap: bool => mmap;
+    /// Sets [`ModelOptions::sequences`](#structfield.sequences).
+    sequences: usize => sequences;
+    /// Sets [`ModelOptions::chunk`](#structfield.chunk).
+    chunk: usize => chunk;
+    /// Sets [`ModelOptions::defaults`](#structfield.defaults).
+    defaults: Defaults => defaults;
+    /// Sets [`ModelOptions::progress`](#structfield.progress).
+    progress: Arc<dyn Progress> => Some(progress);
+}

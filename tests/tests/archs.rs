@@ -1,0 +1,61 @@
+//! Logits of tiny models of every variant of an architecture, against transformers in float64.
+
+use inkstone::kvcache::Format;
+use inkstone::{Model, ModelOptions};
+use inkstone_tests::{bits, json, oracle, read_npy, relative_l2};
+use serde::Deserialize;
+
+/// A reference engine computes in f32 without shortcuts.
+const TOLERANCE: f64 = 1e-5;
+
+#[derive(Deserialize)]
+struct Case {
+    ids: Vec<u32>,
+    runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    file: String,
+    tokens: usize,
+    rows: [usize; 2],
+    ctx: u32,
+}
+
+fn check(name: &str) {
+    let folder = oracle("archs").join(name);
+    let case: Case = json(&folder.join("case.json"));
+    for run in case.runs {
+        let options = ModelOptions::default().engine("reference").ctx(run.ctx).kv_type(Format::named("f32").unwrap());
+        let model = Model::open_with(folder.join("model.gguf"), &options).unwrap();
+        let logits = model.logits(&case.ids[..run.tokens], None).unwrap();
+        let vocab = logits.len() / run.tokens;
+        let found = &logits[run.rows[0] * vocab..run.rows[1] * vocab];
+        let distance = relative_l2(found, &read_npy(&folder.join(&run.file)));
+        println!("{name} {}: {distance:.1e}", run.file);
+        assert!(distance <= TOLERANCE, "{name} {}: {distance:e}", run.file);
+        // Any chunking gives the same bits.
+        for chunk in [1, 7, 64] {
+            let chunked = model.logits(&case.ids[..run.tokens], Some(chunk)).unwrap();
+            assert_eq!(bits(&chunked), bits(&logits), "{name}, {chunk} tokens a step");
+        }
+    }
+}
+
+macro_rules! cases {
+    ($($test:ident $name:literal;)+) => {
+        $(#[test]
+        fn $test() {
+            check($name);
+        })+
+    };
+}
+
+cases! {
+    llama "llama";
+    llama_tied "llama-tied";
+    llama_linear "llama-linear";
+    llama_yarn "llama-yarn";
+    llama3_rope "llama3-rope";
+    mistral "mistral";
+}
