@@ -1,0 +1,197 @@
+//! An independent check of what the passes made. It knows nothing of lifetimes or graphs: it walks the finished plan
+//! and remembers which value lies on each byte.
+
+use crate::passes::memory::ALIGN;
+use crate::{Error, Result};
+use inkstone_compute::{Arg, Plan, Region, Step};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// That every step of a plan finds the values that it names, on all of their bytes, and that its results lie on none of
+/// its operands. For plans of one graph: a linked plan names a port's value twice.
+///
+/// # Errors
+/// [`Error::Memory`] with the first step that does not.
+pub fn check(plan: &Plan) -> Result<()> {
+    let mut owners = Owners::default();
+    for (i, step) in plan.steps.iter().enumerate() {
+        step_finds_its_values(plan, step, &mut owners).map_err(|fault| Error::Memory {
+            plan: plan.name.clone(),
+            step: i,
+            op: step.op.name().to_owned(),
+            fault,
+        })?;
+    }
+    Ok(())
+}
+
+fn step_finds_its_values(plan: &Plan, step: &Step, owners: &mut Owners) -> Result<(), String> {
+    let bytes = |a: &Arg| match a.offset.checked_add(a.ty.bytes(&plan.bucket)) {
+        Some(end) => Ok(a.offset..end),
+        None => Err(format!("%{} does not end", a.value)),
+    };
+    for a in &step.args {
+        let range = bytes(a)?;
+        if a.region == Region::Arena && (range.end > plan.arena_bytes || !a.offset.is_multiple_of(ALIGN)) {
+            return Err(format!("%{} at {range:?} of an arena of {} bytes", a.value, plan.arena_bytes));
+        }
+        if a.write && matches!(a.region, Region::Weight(_)) {
+            return Err(format!("%{} is written into {}", a.value, a.region));
+        }
+    }
+    for a in step.ins() {
+        owners.read(a, bytes(a)?)?;
+    }
+    for a in step.outs() {
+        owners.write(a, bytes(a)?);
+    }
+    // A result on the bytes of an operand would be written while other tiles still read; only states may.
+    for a in step.ins().filter(|a| !matches!(a.region, Region::State(_))).chain(step.outs()) {
+        owners.read(a, bytes(a)?)?;
+    }
+    Ok(())
+}
+
+/// Which value lies on which bytes: ranges that don't overlap, by their first byte.
+#[derive(Default)]
+struct Owners(BTreeMap<(Region, u64), (u64, u32)>);
+
+impl Owners {
+    fn write(&mut self, a: &Arg, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let overlapping: Vec<(u64, u64, u32)> = self.overlapping(a.region, &range).collect();
+        for (start, end, value) in overlapping {
+            self.0.remove(&(a.region, start));
+            if start < range.start {
+                self.0.insert((a.region, start), (range.start, value));
+            }
+            if end > range.end {
+                self.0.insert((a.region, range.end), (end, value));
+            }
+        }
+        self.0.insert((a.region, range.start), (range.end, a.value));
+    }
+
+    /// What nobody wrote comes from outside, but not in the arena.
+    fn read(&mut self, a: &Arg, range: Range<u64>) -> Result<(), String> {
+        let found: Vec<(u64, u64, u32)> = self.overlapping(a.region, &range).collect();
+        let wrong =
+            |at: u64, what: String| Err(format!("reads %{} from {} byte {at}, where {what} lies", a.value, a.region));
+        if let Some((start, _, value)) = found.iter().find(|(_, _, value)| *value != a.value) {
+            return wrong(*start.max(&range.start), format!("%{value}"));
+        }
+        let mut at = range.start;
+        for (start, end, _) in found {
+            if start > at && a.region == Region::Arena {
+                break;
+            }
+            at = end;
+        }
+        match a.region {
+            Region::Arena if at < range.end => wrong(at, "no value".to_owned()),
+            Region::Arena => Ok(()),
+            _ => {
+                self.write(a, range);
+                Ok(())
+            }
+        }
+    }
+
+    /// Start, end and value of the ranges that have bytes in `range`, ascending.
+    fn overlapping(&self, region: Region, range: &Range<u64>) -> impl Iterator<Item = (u64, u64, u32)> {
+        let before = self.0.range(..(region, range.start)).next_back();
+        let before = before.filter(|((r, _), (end, _))| *r == region && *end > range.start);
+        let within = self.0.range((region, range.start)..(region, range.end.max(range.start)));
+        before.into_iter().chain(within).map(|((_, start), (end, value))| (*start, *end, *value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkstone_compute::{Cut, Grid, Interface};
+    use inkstone_tensor::ops::{Expr, Map, Term};
+    use inkstone_tensor::{Dim, Sizes, Type};
+    use std::sync::Arc;
+
+    fn arg(region: Region, offset: u64, value: u32, write: bool) -> Arg {
+        Arg { region, offset, ty: Type::f32(Dim::Rows, 16), value, write, cut: Cut::default() }
+    }
+
+    /// Steps from (operands, result); values of 128 bytes.
+    fn plan(steps: &[(&[(u64, u32)], (u64, u32))]) -> Plan {
+        let step = |(ins, out): &(&[(u64, u32)], (u64, u32))| Step {
+            op: Map(Expr::new(&[Term::In(0)])).into(),
+            kernel: "eval".to_owned(),
+            args: ins
+                .iter()
+                .map(|(at, v)| arg(Region::Arena, *at, *v, false))
+                .chain([arg(Region::Arena, out.0, out.1, true)])
+                .collect(),
+            grid: Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: usize::MAX, col_blocks: 1 },
+            refused: Vec::new(),
+        };
+        let bucket = Sizes { rows: 2, logit_rows: 0, slots: 0 };
+        let steps = steps.iter().map(step).collect();
+        Plan { name: "p".to_owned(), bucket, steps, arena_bytes: 384, interface: Arc::new(Interface::default()) }
+    }
+
+    fn fault(steps: &[(&[(u64, u32)], (u64, u32))]) -> String {
+        check(&plan(steps)).map_or_else(|e| e.to_string(), |()| "none".to_owned())
+    }
+
+    #[test]
+    fn values_that_lie_where_they_are_named_pass() {
+        assert_eq!(
+            fault(&[(&[], (0, 0)), (&[(0, 0)], (128, 1)), (&[(128, 1), (0, 0)], (256, 2)), (&[(256, 2)], (0, 3))]),
+            "none"
+        );
+    }
+
+    #[test]
+    fn a_value_under_another_is_found() {
+        let expected = "plan p, step 2 (map): reads %0 from arena byte 64, where %1 lies";
+        assert_eq!(fault(&[(&[], (0, 0)), (&[], (64, 1)), (&[(0, 0)], (256, 2))]), expected);
+        assert_eq!(
+            fault(&[(&[], (0, 0)), (&[(0, 0)], (64, 1))]),
+            "plan p, step 1 (map): reads %0 from arena byte 64, where %1 lies"
+        );
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_found() {
+        assert!(fault(&[(&[(0, 0)], (128, 1))]).contains("reads %0 from arena byte 0, where no value lies"));
+        assert!(
+            fault(&[(&[], (0, 0)), (&[], (128, 0)), (&[(64, 0)], (256, 2)), (&[(192, 0)], (0, 3))])
+                .contains("byte 256")
+        );
+    }
+
+    #[test]
+    fn a_range_out_of_the_arena_or_of_line_is_found() {
+        assert!(fault(&[(&[], (320, 0))]).contains("%0 at 320..448 of an arena of 384 bytes"));
+        assert!(fault(&[(&[], (4, 0))]).contains("%0 at 4..132"));
+        assert!(fault(&[(&[], (u64::MAX - 63, 0))]).contains("%0 does not end"));
+    }
+
+    #[test]
+    fn states_are_written_in_place_and_old_versions_are_gone() {
+        let mut p = plan(&[(&[], (0, 9)), (&[(0, 9)], (128, 8))]);
+        let state = |v, write| arg(Region::State(0), 0, v, write);
+        p.steps[0].args = [state(0, false), state(1, true)].into_iter().collect();
+        p.steps[1].args = [state(1, false), state(2, true)].into_iter().collect();
+        check(&p).unwrap();
+        p.steps[1].args[0].value = 0;
+        let error = check(&p).unwrap_err().to_string();
+        assert_eq!(error, "plan p, step 1 (map): reads %0 from state0 byte 0, where %1 lies");
+    }
+
+    #[test]
+    fn weights_are_never_written() {
+        let mut p = plan(&[(&[], (0, 0))]);
+        p.steps[0].args[0].region = Region::Weight(3);
+        assert!(check(&p).unwrap_err().to_string().contains("%0 is written into w3"));
+    }
+}

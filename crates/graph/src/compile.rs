@@ -1,0 +1,195 @@
+//! Graphs to plans: the order of the passes, and the plans that come out.
+
+use crate::check::check;
+use crate::graph::Graph;
+use crate::passes::legalise::legalise;
+use crate::passes::lower::lower;
+use crate::passes::memory::memory;
+use crate::passes::select::{Buckets, Selection, select};
+use crate::passes::simplify::simplify;
+use crate::passes::{Context, Pass, Report};
+use crate::{Error, Result};
+use inkstone_compute::{Caps, Interface, Plan, Registry};
+use inkstone_tensor::Sizes;
+use std::fmt;
+use std::sync::Arc;
+
+/// Before anything is chosen, once a graph: a use that goes away must not weigh in a choice.
+const BEFORE_SELECT: &[(&str, Pass)] = &[("simplify", simplify)];
+
+/// After [`select`] has chosen over all graphs, for each bucket. Fusion belongs behind `legalise`, so that a region can
+/// take a `quantize` in; [`memory`], [`lower`] and [`check`] follow.
+const FOR_EACH_BUCKET: &[(&str, Pass)] = &[("legalise", legalise)];
+
+/// What a graph is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Tokens to hidden rows; has buckets of rows.
+    Body,
+    /// Hidden rows to logits of the chosen rows; has buckets of logit rows, as what follows.
+    Head,
+    /// Logits to records.
+    Select,
+    /// The same with log-probabilities.
+    Scored,
+}
+
+impl Kind {
+    /// A chunk of a prompt.
+    pub const CHUNK: &'static [Kind] = &[Kind::Body];
+    /// To logits that the host wants.
+    pub const LOGITS: &'static [Kind] = &[Kind::Body, Kind::Head];
+    /// To tokens.
+    pub const DRAW: &'static [Kind] = &[Kind::Body, Kind::Head, Kind::Select];
+    /// To tokens and log-probabilities.
+    pub const DRAW_SCORED: &'static [Kind] = &[Kind::Body, Kind::Head, Kind::Scored];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(&format!("{self:?}").to_lowercase())
+    }
+}
+
+/// A model for one engine: for each kind of plan one a bucket, which share weights, states and ports.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    interface: Arc<Interface>,
+    /// Ascending by bucket.
+    plans: Vec<(Kind, Vec<Plan>)>,
+    report: Report,
+    rows: Vec<usize>,
+    logit_rows: Vec<usize>,
+    slots: usize,
+}
+
+/// Compiles the graphs of a model, each of another kind, for the buckets that `caps` names and caches of `slots` places.
+///
+/// # Errors
+/// Graphs that disagree about what they share, ops that the engine has no kernels for, sizes that overflow.
+pub fn compile(graphs: &[(Kind, &Graph)], caps: &Caps, registry: &Registry, slots: usize) -> Result<Compiled> {
+    for (kind, _) in graphs {
+        let count = graphs.iter().filter(|(k, _)| k == kind).count();
+        if count > 1 {
+            return Err(Error::Kind { kind: *kind, count });
+        }
+    }
+    let rows = buckets(caps, "rows", &caps.rows)?;
+    let logit_rows = buckets(caps, "logit rows", &caps.logit_rows)?;
+    let mut report = Report::default();
+
+    let unselected = Selection::default();
+    let before = Context::unselected(caps, registry, &unselected);
+    let mut simple: Vec<(Kind, Graph, Vec<Sizes>)> = Vec::new();
+    for &(kind, g) in graphs {
+        let mut g = g.clone();
+        report.add(run(BEFORE_SELECT, &mut g, &before)?);
+        simple.push((kind, g, sizes(kind, &rows, &logit_rows, slots)));
+    }
+
+    let all: Vec<Buckets> = simple.iter().map(|(_, g, sizes)| (g, &sizes[..])).collect();
+    let (selection, selected) = select(&all, caps, registry)?;
+    report.add(selected);
+
+    let mut plans = Vec::new();
+    for (kind, g, sizes) in &simple {
+        let mut of_kind = Vec::new();
+        for &bucket in sizes {
+            let cx = Context { caps, registry, selection: &selection, bucket };
+            let mut g = g.clone();
+            report.add(run(FOR_EACH_BUCKET, &mut g, &cx)?);
+            let plan = lower(&g, &memory(&g, &cx)?, &cx)?;
+            check(&plan)?;
+            of_kind.push(plan);
+        }
+        plans.push((*kind, of_kind));
+    }
+    Ok(Compiled { interface: selection.interface().clone(), plans, report, rows, logit_rows, slots })
+}
+
+/// Runs passes in order. What they leave is verified in tests and debug builds: a fault is a bug of the pass.
+fn run(passes: &[(&str, Pass)], g: &mut Graph, cx: &Context) -> Result<Report> {
+    let mut report = Report::default();
+    for (name, pass) in passes {
+        report.add(pass(g, cx)?);
+        if cfg!(debug_assertions) {
+            let faults = g.faults();
+            if !faults.is_empty() {
+                return Err(Error::Invalid { graph: format!("{} after {name}", g.name), faults });
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn buckets(caps: &Caps, what: &'static str, sizes: &[usize]) -> Result<Vec<usize>> {
+    let mut sizes: Vec<usize> = sizes.iter().copied().filter(|n| *n > 0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.is_empty() { Err(Error::NoBuckets { engine: caps.name.clone(), what }) } else { Ok(sizes) }
+}
+
+/// The buckets of a kind of plan; the size that it is not cut by is the largest.
+fn sizes(kind: Kind, rows: &[usize], logit_rows: &[usize], slots: usize) -> Vec<Sizes> {
+    let largest = |sizes: &[usize]| sizes.last().copied().unwrap_or(0);
+    let all = Sizes { rows: largest(rows), logit_rows: largest(logit_rows), slots };
+    match kind {
+        Kind::Body => rows.iter().map(|&rows| Sizes { rows, ..all }).collect(),
+        _ => logit_rows.iter().map(|&logit_rows| Sizes { logit_rows, ..all }).collect(),
+    }
+}
+
+impl Compiled {
+    /// Weights, states and ports, the same for all plans.
+    pub fn interface(&self) -> &Arc<Interface> {
+        &self.interface
+    }
+
+    /// The plans of a kind, one a bucket, ascending.
+    pub fn plans(&self, kind: Kind) -> &[Plan] {
+        self.plans.iter().find(|(k, _)| *k == kind).map_or(&[], |(_, plans)| plans)
+    }
+
+    /// What the passes did.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The largest buckets: ports and states of these sizes serve all plans.
+    pub fn largest(&self) -> Sizes {
+        let largest = |sizes: &[usize]| sizes.last().copied().unwrap_or(0);
+        Sizes { rows: largest(&self.rows), logit_rows: largest(&self.logit_rows), slots: self.slots }
+    }
+
+    /// Bytes of an arena that serves all plans and all steps made of them.
+    pub fn arena_bytes(&self) -> u64 {
+        self.plans.iter().flat_map(|(_, plans)| plans).map(|p| p.arena_bytes).max().unwrap_or(0)
+    }
+
+    /// One plan for a step of so many rows and logit rows, from the plans of these kinds in order; [`Plan::bucket`] is
+    /// what it has room for. A step with more logit rows than a bucket holds runs `Head` and what follows again for
+    /// each further window. A size that none of the kinds is cut by is the largest, so that one plan serves all.
+    ///
+    /// # Errors
+    /// [`Error::NoBucket`] for more rows than there is room for, [`Error::Kind`] for a kind that was not compiled.
+    pub fn step(&self, rows: usize, logit_rows: usize, kinds: &[Kind]) -> Result<Plan> {
+        let fit = |what, value, sizes: &[usize], cuts: bool| {
+            let largest = sizes.last().copied().unwrap_or(0);
+            let fitting = if cuts { sizes.iter().copied().find(|n| *n >= value) } else { Some(largest) };
+            fitting.filter(|n| *n >= value).ok_or(Error::NoBucket { what, value, largest })
+        };
+        let body = kinds.contains(&Kind::Body);
+        let rows = fit("rows", rows, &self.rows, body)?;
+        let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, kinds.iter().any(|k| *k != Kind::Body))?;
+        let bucket = Sizes { rows, logit_rows, slots: self.slots };
+        let mut parts = Vec::with_capacity(kinds.len());
+        for &kind in kinds {
+            let holds = |p: &&Plan| p.bucket.rows >= rows && p.bucket.logit_rows >= logit_rows;
+            let plan = self.plans(kind).iter().find(holds).ok_or(Error::Kind { kind, count: 0 })?;
+            // A smaller bucket than a plan was made for is always sound: its values only shrink.
+            parts.push(Plan { bucket, ..plan.clone() });
+        }
+        Plan::link(&parts.iter().collect::<Vec<_>>()).ok_or(Error::EmptyStep)
+    }
+}

@@ -1,0 +1,119 @@
+//! Passes over graphs, one file each, and what they may ask about. See [`compile`](crate::compile()) for their order.
+
+pub mod legalise;
+pub mod lower;
+pub mod memory;
+pub mod select;
+pub mod simplify;
+
+use crate::graph::{Graph, Source, ragged};
+use crate::{Error, Result};
+use inkstone_compute::{Caps, Choice, Layout, Query, Region, Registry};
+use inkstone_tensor::body::Node;
+use inkstone_tensor::{DType, Dim, Sizes, Type};
+use select::Selection;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// A change to one graph that keeps its meaning.
+pub type Pass = fn(&mut Graph, &Context) -> Result<Report>;
+
+/// What passes may ask about: the device, its kernels, what was chosen for the whole model, and the bucket.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// What the device can do.
+    pub caps: &'a Caps,
+    /// The kernels that there are.
+    pub registry: &'a Registry,
+    /// Layouts and numerics; empty before [`select`].
+    pub selection: &'a Selection,
+    /// Upper bounds of the plan.
+    pub bucket: Sizes,
+}
+
+/// Dtypes and layouts of the matrices among a node's operands, as queries name them.
+pub(crate) type Matrices = SmallVec<[(DType, Layout); 2]>;
+
+impl<'a> Context<'a> {
+    /// The kernel for a node of `g`. `sources` are those of `g`'s values.
+    ///
+    /// # Errors
+    /// [`Error::Compute`] if there is none.
+    pub(crate) fn kernel(&self, g: &Graph, sources: &[Option<&Source>], node: &Node) -> Result<Choice<'a>> {
+        let slots = matrices(g, sources, node).filter_map(|(name, _)| self.selection.weight(name));
+        let weights: Matrices = slots.map(|w| (w.ty.dtype, w.layout)).collect();
+        let numerics = self.selection.numerics(g, sources, node);
+        let query = self.query(g, node, &weights, numerics);
+        self.registry.find(&query, self.caps).map_err(|source| Error::Compute { graph: g.name.clone(), source })
+    }
+
+    /// The question for a node.
+    pub(crate) fn query<'q>(
+        &self,
+        g: &Graph,
+        node: &'q Node,
+        weights: &'q [(DType, Layout)],
+        numerics: Option<inkstone_compute::Numerics>,
+    ) -> Query<'q> {
+        let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
+        let rows = ragged(&ins, &outs).at(&self.bucket);
+        Query { op: &node.op, weights, numerics, rows, bindings: ins.len() + outs.len() }
+    }
+
+    /// The memory that a source names.
+    pub(crate) fn region(&self, source: &Source) -> Option<Region> {
+        match source {
+            Source::Weight(name) => self.selection.weight_id(name).map(Region::Weight),
+            Source::State(name) => self.selection.state_id(name).map(Region::State),
+            Source::Port(port) => Some(Region::Port(*port)),
+        }
+    }
+}
+
+/// Names and types of the weights among a node's operands that are matrices. Vectors have no layout to choose.
+pub(crate) fn matrices<'g>(
+    g: &'g Graph,
+    sources: &'g [Option<&'g Source>],
+    node: &'g Node,
+) -> impl Iterator<Item = (&'g str, Type)> {
+    node.ins.iter().filter_map(|v| match sources.get(v.at()) {
+        Some(Some(Source::Weight(name))) => Some((&**name, g.body.ty(*v))).filter(|(_, ty)| ty.rows != Dim::N(1)),
+        _ => None,
+    })
+}
+
+/// What passes did, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// In the order of the passes.
+    pub notes: Vec<Note>,
+}
+
+/// A line of a [`Report`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Name of the pass.
+    pub pass: &'static str,
+    /// What it worked on: a graph, or a weight.
+    pub subject: String,
+    /// What it did.
+    pub text: String,
+}
+
+impl Report {
+    /// A report of one line.
+    pub(crate) fn line(pass: &'static str, subject: impl Into<String>, text: impl Into<String>) -> Report {
+        Report { notes: vec![Note { pass, subject: subject.into(), text: text.into() }] }
+    }
+
+    /// Adds the lines of another.
+    pub(crate) fn add(&mut self, other: Report) {
+        self.notes.extend(other.notes);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.notes.iter().try_for_each(|n| writeln!(f, "{:9} {:12} {}", n.pass, n.subject, n.text))
+    }
+}

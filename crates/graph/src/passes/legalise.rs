@@ -1,0 +1,127 @@
+//! The dtypes that chosen kernels want: a value is quantized once, for all of its readers that want the same dtype.
+
+use super::{Context, Report};
+use crate::graph::{Graph, Source};
+use crate::{Error, Result};
+use inkstone_tensor::body::{Node, ValueId};
+use inkstone_tensor::ops::Quantize;
+use inkstone_tensor::{DType, Op, Type};
+use smallvec::smallvec;
+use std::collections::BTreeMap;
+
+/// See the [module](self).
+///
+/// # Errors
+/// [`Error::Compute`] for a node without a kernel, [`Error::Activations`] if a kernel wants what can't be.
+pub fn legalise(g: &mut Graph, cx: &Context) -> Result<Report> {
+    let sources: Vec<Option<Source>> = g.sources().into_iter().map(|s| s.cloned()).collect();
+    let sources: Vec<Option<&Source>> = sources.iter().map(Option::as_ref).collect();
+    let (nodes, lines) = (std::mem::take(&mut g.body.nodes), std::mem::take(&mut g.at));
+    let mut quantized: BTreeMap<(ValueId, DType), ValueId> = BTreeMap::new();
+    for (mut node, at) in nodes.into_iter().zip(lines) {
+        let kernel = cx.kernel(g, &sources, &node)?.kernel;
+        if let Some(dtype) = kernel.activations {
+            for i in 0..node.ins.len() {
+                let v = node.ins[i];
+                let weight = matches!(sources.get(v.at()), Some(Some(Source::Weight(_))));
+                if weight || !wants(g.body.ty(v), dtype) {
+                    continue;
+                }
+                let refused = |op: &Op, mismatch| Error::Activations {
+                    kernel: kernel.name,
+                    dtype,
+                    op: op.name().to_owned(),
+                    mismatch,
+                };
+                node.ins[i] = match quantized.get(&(v, dtype)) {
+                    Some(known) => *known,
+                    None => {
+                        let op = Op::from(Quantize { to: dtype });
+                        let types = op.infer(&[g.body.ty(v)]).map_err(|m| refused(&op, m))?;
+                        let made = g.body.value(types[0]);
+                        g.body.nodes.push(Node { op, ins: smallvec![v], outs: smallvec![made] });
+                        g.at.push(at);
+                        quantized.insert((v, dtype), made);
+                        made
+                    }
+                };
+                node.op.infer(&g.body.types_of(&node.ins)).map_err(|m| refused(&node.op, m))?;
+            }
+        }
+        g.body.nodes.push(node);
+        g.at.push(at);
+    }
+    let mut counts: BTreeMap<DType, usize> = BTreeMap::new();
+    quantized.keys().for_each(|(_, dtype)| *counts.entry(*dtype).or_default() += 1);
+    let mut report = Report::default();
+    for (dtype, n) in counts {
+        let at = format!("{n} values to {dtype} (up to {} rows, {} logit rows)", cx.bucket.rows, cx.bucket.logit_rows);
+        report.add(Report::line("legalise", g.name.as_str(), at));
+    }
+    Ok(report)
+}
+
+/// Activations are matrices of f32 that are neither weights nor states.
+fn wants(ty: Type, dtype: DType) -> bool {
+    ty.dtype == DType::F32 && !ty.state && dtype != DType::F32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::select::select;
+    use crate::{Tracer, test_support};
+    use inkstone_compute::{Caps, Kernel, Numerics, Pattern, Port, Registry};
+    use inkstone_tensor::{Dim, Sizes};
+
+    /// Linear wants Q8_0, all else takes what there is.
+    fn registry() -> Registry {
+        let linear = Kernel {
+            implements: Pattern::Named("linear"),
+            numerics: Numerics("q8"),
+            activations: Some(DType::Q8_0),
+            ..test_support::kernel("linear.q8")
+        };
+        Registry { kernels: vec![linear, test_support::kernel("eval")], ..test_support::registry() }
+    }
+
+    fn legalised(cols: usize) -> Result<Graph> {
+        let caps = Caps::made_up("made-up");
+        let weights = test_support::Shapes(&[
+            ("a", DType::F32, &[64, 64]),
+            ("b", DType::F32, &[64, 64]),
+            ("c", DType::F32, &[33, 33]),
+        ]);
+        let t = Tracer::new("g", &weights);
+        let x = t.input(Port::Hidden, Type::f32(Dim::Rows, cols));
+        let weight = |name| t.weight(if cols == 33 { "c" } else { name }, cols, cols);
+        let (a, b) = (t.linear(x, weight("a")?, None)?, t.linear(x, weight("b")?, None)?);
+        t.output(Port::Logits, t.add(a, t.silu(b)?)?);
+        let mut g = t.finish()?;
+        let buckets = [Sizes { rows: 8, logit_rows: 8, slots: 0 }];
+        let registry = registry();
+        let (selection, _) = select(&[(&g, &buckets)], &caps, &registry)?;
+        let cx = Context { caps: &caps, registry: &registry, selection: &selection, bucket: buckets[0] };
+        legalise(&mut g, &cx)?;
+        Ok(g)
+    }
+
+    #[test]
+    fn a_value_is_quantized_once_for_all_who_want_it() {
+        let g = legalised(64).unwrap();
+        assert_eq!(g.faults(), []);
+        let names: Vec<&str> = g.body.nodes.iter().map(|n| n.op.name()).collect();
+        assert_eq!(names, ["quantize", "linear", "linear", "map", "map"]);
+        assert_eq!(g.body.ty(g.body.nodes[1].ins[0]).dtype, DType::Q8_0);
+        assert_eq!(g.body.nodes[1].ins[0], g.body.nodes[2].ins[0]);
+    }
+
+    #[test]
+    fn rows_that_are_no_whole_blocks_are_an_error() {
+        let error = legalised(33).unwrap_err().to_string();
+        assert!(
+            error.starts_with("kernel linear.q8 wants activations in Q8_0: quantize: operand 0 is f32[Rows, 33]"),
+            "{error}"
+        );
+    }
+}

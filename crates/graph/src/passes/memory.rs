@@ -1,0 +1,181 @@
+//! Where values lie: weights, states and ports in their own memory, all others in one arena, on bytes that no value
+//! with an overlapping lifetime has. States are updated in place. [`check`](crate::check()) finds what goes wrong here.
+
+use super::Context;
+use crate::graph::Graph;
+use crate::{Error, Result};
+use inkstone_compute::Region;
+use inkstone_tensor::Sizes;
+use inkstone_tensor::body::ValueId;
+use std::cmp::Reverse;
+
+/// Values begin on multiples of this: a cache line, and the widest vectors.
+pub const ALIGN: u64 = 64;
+
+/// The bytes of a graph's values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// By value: in which memory, and the first byte. `None` for values that no node reads or makes.
+    pub places: Vec<Option<(Region, u64)>>,
+    /// Bytes of the arena.
+    pub arena_bytes: u64,
+}
+
+/// See the [module](self).
+///
+/// # Errors
+/// [`Error::ArenaSize`] if the sizes overflow.
+pub fn memory(g: &Graph, cx: &Context) -> Result<Placement> {
+    let mut places = fixed(g, cx);
+    let mut lives = lifetimes(g, &cx.bucket, |v| places[v.at()].is_none());
+    let arena = place(&mut lives).ok_or_else(|| Error::ArenaSize {
+        graph: g.name.clone(),
+        rows: cx.bucket.rows,
+        logit_rows: cx.bucket.logit_rows,
+    })?;
+    for live in &lives {
+        places[live.value.at()] = Some((Region::Arena, live.at));
+    }
+    Ok(Placement { places, arena_bytes: arena })
+}
+
+/// Values with memory of their own. Versions of a state share it.
+fn fixed(g: &Graph, cx: &Context) -> Vec<Option<(Region, u64)>> {
+    let mut places = vec![None; g.body.types.len()];
+    for (source, v) in g.inputs().chain(g.outputs()) {
+        places[v.at()] = cx.region(source).map(|region| (region, 0));
+    }
+    for node in &g.body.nodes {
+        if let (Some(i), Some(next)) = (node.op.consumes(), node.outs.last()) {
+            places[next.at()] = places[node.ins[i].at()];
+        }
+    }
+    places
+}
+
+/// A value of the arena and the nodes between which it must be there, both included.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    value: ValueId,
+    bytes: u64,
+    first: usize,
+    last: usize,
+    at: u64,
+}
+
+fn lifetimes(g: &Graph, bucket: &Sizes, in_arena: impl Fn(ValueId) -> bool) -> Vec<Live> {
+    let mut last = vec![0; g.body.types.len()];
+    for (i, node) in g.body.nodes.iter().enumerate() {
+        node.ins.iter().chain(&node.outs).for_each(|v| last[v.at()] = i);
+    }
+    let mut lives = Vec::new();
+    for (first, node) in g.body.nodes.iter().enumerate() {
+        for &value in node.outs.iter().filter(|v| in_arena(**v)) {
+            let bytes = g.body.ty(value).bytes(bucket);
+            lives.push(Live { value, bytes, first, last: last[value.at()], at: 0 });
+        }
+    }
+    lives
+}
+
+/// Gives every value its offset: the largest first, each at the lowest place that is free while it lives. The bytes of
+/// the arena, or `None` if they can't be counted.
+fn place(lives: &mut [Live]) -> Option<u64> {
+    lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.value));
+    let mut arena = 0;
+    for i in 0..lives.len() {
+        let (placed, rest) = lives.split_at_mut(i);
+        let live = &mut rest[0];
+        let bytes = live.bytes.max(1).checked_next_multiple_of(ALIGN)?;
+        let mut busy: Vec<(u64, u64)> = placed
+            .iter()
+            .filter(|p| p.first <= live.last && live.first <= p.last)
+            .map(|p| (p.at, p.at + p.bytes.max(1).next_multiple_of(ALIGN)))
+            .collect();
+        busy.sort_unstable();
+        let mut at = 0u64;
+        for (start, end) in busy {
+            if at.checked_add(bytes)? <= start {
+                break;
+            }
+            at = at.max(end);
+        }
+        live.at = at;
+        arena = arena.max(at.checked_add(bytes)?);
+    }
+    Some(arena)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::lower::lower;
+    use crate::passes::select::{Selection, select};
+    use crate::{Tracer, check, test_support};
+    use inkstone_compute::{Caps, Port};
+    use inkstone_tensor::{Dim, Type};
+
+    fn bucket() -> Sizes {
+        Sizes { rows: 3, logit_rows: 1, slots: 0 }
+    }
+
+    /// Values that outlive others: a residual over a chain.
+    fn graph() -> Graph {
+        let t = Tracer::new("g", &test_support::Shapes(&[]));
+        let mut x = t.silu(t.input(Port::Hidden, Type::f32(Dim::Rows, 5))).unwrap();
+        for _ in 0..3 {
+            let h = t.silu(t.silu(x).unwrap()).unwrap();
+            x = t.add(x, h).unwrap();
+        }
+        t.output(Port::Logits, x);
+        t.finish().unwrap()
+    }
+
+    fn with<T>(g: &Graph, f: impl FnOnce(&Context) -> T) -> T {
+        let (caps, registry) = (Caps::made_up("made-up"), test_support::registry());
+        let (selection, _): (Selection, _) = select(&[(g, &[bucket()])], &caps, &registry).unwrap();
+        f(&Context { caps: &caps, registry: &registry, selection: &selection, bucket: bucket() })
+    }
+
+    #[test]
+    fn values_that_do_not_meet_share_bytes_on_whole_lines() {
+        let g = graph();
+        let placement = with(&g, |cx| memory(&g, cx)).unwrap();
+        let offsets = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
+        assert!(offsets.clone().all(|(_, at)| at % ALIGN == 0));
+        assert_eq!((offsets.count(), placement.arena_bytes), (9, 3 * 64), "three values of 60 bytes live at once");
+    }
+
+    #[test]
+    fn a_lifetime_one_step_short_is_found() {
+        let g = graph();
+        with(&g, |cx| {
+            let sound = memory(&g, cx).unwrap();
+            check(&lower(&g, &sound, cx).unwrap()).unwrap();
+            let mut found = 0;
+            let count = lifetimes(&g, &cx.bucket, |v| sound.places[v.at()].is_some_and(|p| p.0 == Region::Arena)).len();
+            for short in 0..count {
+                let mut places = fixed(&g, cx);
+                let mut lives = lifetimes(&g, &cx.bucket, |v| places[v.at()].is_none());
+                lives[short].last -= 1;
+                let arena_bytes = place(&mut lives).unwrap();
+                lives.iter().for_each(|l| places[l.value.at()] = Some((Region::Arena, l.at)));
+                let broken = Placement { places, arena_bytes };
+                // A short life does harm only if another value moves in.
+                let moved = broken.places != sound.places;
+                let result = check(&lower(&g, &broken, cx).unwrap());
+                assert!(!moved || result.is_err() || broken.arena_bytes >= sound.arena_bytes, "value {short}");
+                found += usize::from(result.is_err());
+            }
+            assert!(found >= 4, "{found} of {count}");
+        });
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_an_error() {
+        let g = graph();
+        let huge = Sizes { rows: usize::MAX / 8, ..bucket() };
+        let error = with(&g, |cx| memory(&g, &Context { bucket: huge, ..*cx })).unwrap_err();
+        assert!(error.to_string().contains("need more than 2^64 bytes"), "{error}");
+    }
+}

@@ -1,0 +1,40 @@
+//! What the unit tests of passes share: shapes without data, and a registry that has every op.
+
+use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Registry, Tiling};
+use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
+use std::sync::Arc;
+
+/// Names, dtypes and dimensions in the order of the file.
+pub struct Shapes(pub &'static [(&'static str, DType, &'static [u64])]);
+
+impl WeightSource for Shapes {
+    fn info(&self, name: &str) -> Option<WeightInfo> {
+        let (_, dtype, dims) = self.0.iter().find(|(n, ..)| *n == name)?;
+        Some(WeightInfo { dtype: *dtype, dims: dims.to_vec() })
+    }
+
+    fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError> {
+        Err(SourceError { tensor: name.to_owned(), reason: "not in these shapes".to_owned() })
+    }
+}
+
+/// A kernel for every op that computes as the definitions do.
+pub fn kernel(name: &'static str) -> Kernel {
+    Kernel {
+        name,
+        implements: Pattern::AnyOp,
+        requires: &[],
+        numerics: Numerics::DEFINITION,
+        weights: &[],
+        layouts: &[Layout::FILE],
+        activations: None,
+        rows: usize::MAX,
+        tiling: |_, _| Tiling::WHOLE,
+        entry: Arc::new(()),
+    }
+}
+
+/// A registry like that of the reference engine.
+pub fn registry() -> Registry {
+    Registry { engine: "made-up", layouts: vec![Layout::FILE], kernels: vec![kernel("eval")] }
+}
