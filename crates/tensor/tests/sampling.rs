@@ -170,6 +170,12 @@ fn stages_work_in_any_order() {
     assert_eq!(ids(&logits, &[Stage::TopP(0.99), bias(&[(0, -9.0)]), Stage::TopK(1)]), Ok(vec![1]));
 }
 
+#[test]
+fn a_temperature_of_zero_ends_the_chain() {
+    let chain = [Stage::Temperature(0.0), Stage::Ban(vec![1]), bias(&[(0, 9.0)])];
+    assert_eq!(ids(&[1.0, 2.0], &chain), Ok(vec![1]));
+}
+
 /// The definition of no-repeat n-gram, as its name says it.
 #[test]
 fn n_grams_are_those_of_the_plain_definition() {
