@@ -85,4 +85,23 @@ mod tests {
         }
         assert_eq!(index.find("blk.1000", |n| &names[n as usize]), None);
     }
+
+    #[test]
+    fn a20_a_lookup_looks_at_few_names_however_many_there_are() {
+        const NAMES: u32 = 50_000;
+        let names: Vec<String> = (0..NAMES).map(|i| format!("blk.{i:06}.weight")).collect();
+        let looks = std::cell::Cell::new(0u32);
+        let name_at = |n: u32| {
+            looks.set(looks.get() + 1);
+            names[n as usize].as_str()
+        };
+        let mut index = NameIndex::default();
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(index.find(name, name_at), None);
+            index.reserve(name_at).unwrap();
+            index.insert(name, i as u32);
+            // Expected: at most 1.5 for the search, and 2 for moves to larger tables.
+            assert!(looks.get() < 10 * (i as u32 + 20), "{} looks for {i} names", looks.get());
+        }
+    }
 }
