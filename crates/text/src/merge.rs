@@ -29,12 +29,11 @@ pub(crate) trait MergeRule {
 /// Memory of the merges of one word, kept for the next.
 #[derive(Default)]
 pub(crate) struct Merger {
-    /// By the start of a symbol: its end, or 0 if no symbol starts there (any more).
-    end: Vec<u32>,
-    /// By the start of a symbol: where the one before starts; of the first: its own start.
-    prev: Vec<u32>,
-    /// By the start of a symbol.
-    token: Vec<u32>,
+    /// At the start of a symbol its end, and at the last byte of a longer one its start: what is above its own index
+    /// is an end, so one list knows both neighbours of each symbol. Other bytes: not above their index.
+    links: Vec<u32>,
+    /// At the start of a symbol its token.
+    tokens: Vec<u32>,
     queue: RankQueue,
 }
 
@@ -48,18 +47,17 @@ impl Merger {
         mut out: impl FnMut(Symbol) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.begin(bytes)?;
-        let (mut start, mut last) = (0u32, 0u32);
+        let mut start = 0u32;
         for (len, token) in symbols {
-            let at = start as usize;
             let end = start + len as u32; // the lengths add up to `bytes`, which fits
-            (self.end[at], self.prev[at], self.token[at]) = (end, last, token);
-            if last != start {
-                self.offer(last, start, rule)?;
+            self.place(Symbol { start, end, token });
+            if let Some(before) = self.before(start) {
+                self.offer(before, start, rule)?;
             }
-            (last, start) = (start, end);
+            start = end;
         }
-        while let Some((_, pair)) = self.queue.pop() {
-            self.apply(pair, rule)?;
+        while let Some((rank, left)) = self.queue.pop() {
+            self.apply(rank, left, rule)?;
         }
         let mut start = 0;
         while (start as usize) < bytes {
@@ -75,7 +73,7 @@ impl Merger {
         if bytes as u64 > max {
             return Err(Error::TextTooLong { bytes: bytes as u64, max });
         }
-        for list in [&mut self.end, &mut self.prev, &mut self.token] {
+        for list in [&mut self.links, &mut self.tokens] {
             list.clear();
             list.try_reserve(bytes).map_err(Error::memory("a word's symbols"))?;
             list.resize(bytes, 0);
@@ -86,49 +84,57 @@ impl Merger {
 
     fn symbol(&self, start: u32) -> Symbol {
         let at = start as usize;
-        Symbol { start, end: self.end[at], token: self.token[at] }
+        Symbol { start, end: self.links[at], token: self.tokens[at] }
+    }
+
+    fn place(&mut self, symbol: Symbol) {
+        let last = symbol.end - 1;
+        self.links[last as usize] = symbol.start;
+        self.links[symbol.start as usize] = symbol.end;
+        self.tokens[symbol.start as usize] = symbol.token;
+    }
+
+    /// Where the symbol before the one at `start` starts.
+    fn before(&self, start: u32) -> Option<u32> {
+        let last = start.checked_sub(1)?;
+        Some(self.links[last as usize].min(last))
     }
 
     /// Queues two neighbours if they can merge.
     fn offer(&mut self, left: u32, right: u32, rule: &impl MergeRule) -> Result<(), Error> {
         let (left, right) = (self.symbol(left), self.symbol(right));
         match rule.merge(left, right) {
-            Some((rank, token)) => self.queue.push(rank, Pair { start: left.start, end: right.end, token }),
+            Some((rank, _)) => self.queue.push(rank, left.start),
             None => Ok(()),
         }
     }
 
-    /// Merges a pair, if it is still there: its left symbol and, after it, one that ends where the pair does. (Then
-    /// the border between them is the old one too, as symbols only grow.)
-    fn apply(&mut self, pair: Pair, rule: &impl MergeRule) -> Result<(), Error> {
-        let middle = self.end[pair.start as usize];
-        if middle == 0 || middle >= pair.end || self.end[middle as usize] != pair.end {
+    /// Merges the symbol that starts at `left` with the one behind it, if the two still have the rank that was queued:
+    /// either of them may have become part of another.
+    fn apply(&mut self, rank: u32, left: u32, rule: &impl MergeRule) -> Result<(), Error> {
+        let left = self.symbol(left);
+        if left.end <= left.start || left.end as usize >= self.links.len() {
             return Ok(());
         }
-        self.end[pair.start as usize] = pair.end;
-        self.token[pair.start as usize] = pair.token;
-        self.end[middle as usize] = 0;
-        let before = self.prev[pair.start as usize];
-        if before != pair.start {
-            self.offer(before, pair.start, rule)?;
+        let right = self.symbol(left.end);
+        let token = match rule.merge(left, right) {
+            Some((found, token)) if found == rank => token,
+            _ => return Ok(()),
+        };
+        self.links[right.start as usize] = 0;
+        self.place(Symbol { start: left.start, end: right.end, token });
+        if let Some(before) = self.before(left.start) {
+            self.offer(before, left.start, rule)?;
         }
-        if let Some(prev) = self.prev.get_mut(pair.end as usize) {
-            *prev = pair.start;
-            self.offer(pair.start, pair.end, rule)?;
+        if (right.end as usize) < self.links.len() {
+            self.offer(left.start, right.end, rule)?;
         }
         Ok(())
     }
 }
 
-/// Two neighbours that can merge; ordered by place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair {
-    start: u32,
-    end: u32,
-    token: u32,
-}
-
-/// Pairs by rank, then by place.
+/// Where the left symbols of pairs start, by rank, then by place. (No more is kept of a pair: words of millions of
+/// symbols fill the caches.)
 #[derive(Default)]
 struct RankQueue {
     /// The ranks that have a bucket, and its index.
@@ -141,13 +147,13 @@ struct RankQueue {
 
 #[derive(Default)]
 struct Bucket {
-    /// What came before the first pair was taken out; sorted then.
-    pairs: Vec<Pair>,
+    /// What came before the first was taken out; sorted then.
+    starts: Vec<u32>,
     /// How many of them are out.
     taken: usize,
     begun: bool,
     /// What came after it.
-    late: BinaryHeap<Reverse<Pair>>,
+    late: BinaryHeap<Reverse<u32>>,
 }
 
 impl RankQueue {
@@ -159,7 +165,7 @@ impl RankQueue {
         }
     }
 
-    fn push(&mut self, rank: u32, pair: Pair) -> Result<(), Error> {
+    fn push(&mut self, rank: u32, start: u32) -> Result<(), Error> {
         const WHAT: &str = "the pairs of a word";
         let index = match self.by_rank.get(&rank) {
             Some(&index) => index,
@@ -182,19 +188,19 @@ impl RankQueue {
         let bucket = &mut self.buckets[index];
         if bucket.begun {
             bucket.late.try_reserve(1).map_err(Error::memory(WHAT))?;
-            bucket.late.push(Reverse(pair));
+            bucket.late.push(Reverse(start));
         } else {
-            bucket.pairs.try_reserve(1).map_err(Error::memory(WHAT))?;
-            bucket.pairs.push(pair);
+            bucket.starts.try_reserve(1).map_err(Error::memory(WHAT))?;
+            bucket.starts.push(start);
         }
         Ok(())
     }
 
-    fn pop(&mut self) -> Option<(u32, Pair)> {
+    fn pop(&mut self) -> Option<(u32, u32)> {
         loop {
             let &Reverse((rank, index)) = self.ranks.peek()?;
-            if let Some(pair) = self.buckets[index].pop() {
-                return Some((rank, pair));
+            if let Some(start) = self.buckets[index].pop() {
+                return Some((rank, start));
             }
             self.ranks.pop();
             self.by_rank.remove(&rank);
@@ -204,7 +210,7 @@ impl RankQueue {
 
     fn release(&mut self, index: usize) {
         let bucket = &mut self.buckets[index];
-        bucket.pairs.clear();
+        bucket.starts.clear();
         bucket.late.clear();
         (bucket.taken, bucket.begun) = (0, false);
         self.free.push(index);
@@ -212,20 +218,20 @@ impl RankQueue {
 }
 
 impl Bucket {
-    fn pop(&mut self) -> Option<Pair> {
+    fn pop(&mut self) -> Option<u32> {
         if !self.begun {
             self.begun = true;
-            self.pairs.sort_unstable();
+            self.starts.sort_unstable();
         }
-        let early = self.pairs.get(self.taken).copied();
-        let late = self.late.peek().map(|Reverse(pair)| *pair);
+        let early = self.starts.get(self.taken).copied();
+        let late = self.late.peek().map(|Reverse(start)| *start);
         match (early, late) {
-            (Some(early), Some(late)) if late < early => self.late.pop().map(|Reverse(pair)| pair),
+            (Some(early), Some(late)) if late < early => self.late.pop().map(|Reverse(start)| start),
             (Some(early), _) => {
                 self.taken += 1;
                 Some(early)
             }
-            (None, _) => self.late.pop().map(|Reverse(pair)| pair),
+            (None, _) => self.late.pop().map(|Reverse(start)| start),
         }
     }
 }
