@@ -1,8 +1,8 @@
 //! Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2): the text is split by patterns, and the bytes of each word
 //! merge in the order of the list of merges.
 //!
-//! Own code, because the merges of the `tokenizers` crate take 15 times as long for ten times the word, its patterns
-//! give up on a million spaces without an error, and it refuses merges of unknown tokens.
+//! Own code, because in the `tokenizers` crate (0.23) the merges of a long word take more than linear time, a pattern
+//! gives up on a million spaces without an error, and a merge of an unknown token is refused.
 
 use crate::merge::{MergeRule, Merger, NO_TOKEN, Symbol};
 use crate::pre::Splitter;

@@ -131,12 +131,8 @@ const fn row(names: &'static [&'static str], stages: &'static [Stage]) -> PreTok
 /// Rows are looked up by name, so their order is free; a name is there once (tested).
 pub(crate) static TABLE: &[PreTokenizer] = &[
     row(&["default"], &[Matches(r"[\p{P}\$\+<=>\^~\|]+"), GPT2, Matches(r"\p{N}+"), THREE_DIGITS]),
-    row(
-        &["gpt-2", "mpt", "olmo", "jais", "trillion", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de"],
-        &[GPT2],
-    ),
-    row(&["gigachat", "a.x-4.0", "mellum", "modern-bert", "exaone4", "granite-docling", "jina-v1-en"], &[GPT2]),
-    row(&["jina-v2-code", "roberta-bpe"], &[GPT2]),
+    row(&["gpt-2", "mpt", "olmo", "jais", "trillion", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4"], &[GPT2]),
+    row(&["granite-docling"], &[GPT2]),
     row(&["starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b"], &[DIGIT, GPT2]),
     row(&["falcon"], &[Matches(r"[\p{P}\$\+<=>\^~\|`]+"), GPT2, THREE_DIGITS]),
     PreTokenizer {
