@@ -1,0 +1,64 @@
+//! What may have been meant by a path to nothing.
+
+use std::path::Path;
+
+/// Files of a folder that are looked at: a suggestion is not worth a long search.
+const MAX_FILES: usize = 10_000;
+/// Longer names are compared with nothing.
+const MAX_NAME: usize = 255;
+
+/// The file beside it whose name is like that of a missing model, or how to give it as a prompt.
+pub(crate) fn missing_model_hint(path: &Path) -> String {
+    match similar_file(path) {
+        Some(name) => format!("did you mean {}?", path.with_file_name(name).display()),
+        None => "a text to continue can be given with -p".to_string(),
+    }
+}
+
+fn similar_file(path: &Path) -> Option<String> {
+    let wanted = path.file_name()?.to_str().filter(|n| n.len() <= MAX_NAME)?;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let most = wanted.chars().count() / 3;
+    let names = std::fs::read_dir(folder).ok()?.take(MAX_FILES).filter_map(|e| e.ok()?.file_name().into_string().ok());
+    let scored = names.filter(|n| n.len() <= MAX_NAME).map(|n| (distance(wanted, &n), n));
+    scored.filter(|(d, _)| *d <= most).min().map(|(_, name)| name)
+}
+
+/// Levenshtein's distance: letters to change, add or leave out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_letters() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "ab"), 2);
+        assert_eq!(distance("ab", ""), 2);
+        assert_eq!(distance("größe", "grösse"), 2);
+    }
+
+    #[test]
+    fn e06_a_misspelt_model_path_gets_a_suggestion() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("story-5m.gguf"), "").unwrap();
+        std::fs::write(folder.path().join("other.bin"), "").unwrap();
+        let hint = missing_model_hint(&folder.path().join("storry-5m.gguf"));
+        assert_eq!(hint, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
+        let hint = missing_model_hint(&folder.path().join("x.gguf"));
+        assert_eq!(hint, "a text to continue can be given with -p");
+    }
+}

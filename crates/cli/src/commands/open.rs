@@ -1,0 +1,56 @@
+//! Opening what the command line names.
+
+use crate::args::{EngineArgs, ModelSource, missing_model_hint};
+use crate::error::Error;
+use crate::fault;
+use crate::signals::Signals;
+use crate::terminal::{self, Bar};
+use inkstone::gguf::{Gguf, OpenOptions};
+use inkstone::{Defaults, Model, ModelOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model file as it is, also one that can't be run.
+pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
+    announce(path)?;
+    Ok(Gguf::open(path, &OpenOptions::default())?)
+}
+
+/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading.
+pub(super) fn model(source: &ModelSource, engine: &EngineArgs, signals: &Signals) -> Result<Model, Error> {
+    let _watch = signals.watch();
+    let bar = Arc::new(Bar::new("loading", signals.cancel()));
+    let mut options = ModelOptions::default();
+    options.engine = engine.engine.clone();
+    options.threads = engine.threads.unwrap_or(0);
+    options.ctx = engine.ctx;
+    options.kv_type = engine.kv_type;
+    options.defaults = Defaults::COMMAND_LINE;
+    options.progress = Some(bar.clone());
+    let opened = match source {
+        ModelSource::Embedded => Model::embedded(&options),
+        ModelSource::File(path) => {
+            announce(path)?;
+            Model::open_with(path, &options)
+        }
+    };
+    bar.clear();
+    if signals.interrupted() {
+        return Err(Error::Interrupted);
+    }
+    let model = opened?;
+    model.notes().iter().for_each(|note| terminal::note(&format!("note: {note}")));
+    Ok(model)
+}
+
+/// Names the file to the handler of faults; if there is nothing, says what may have been meant.
+fn announce(path: &Path) -> Result<(), Error> {
+    let name = path.display().to_string();
+    fault::name_mapped_file(&name);
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::NoModel { path: name, hint: missing_model_hint(path) })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,50 @@
+//! What is derived from a file's metadata and tensors.
+
+use inkstone::gguf::{Gguf, TensorInfo};
+use std::collections::BTreeMap;
+
+/// The head of a file in numbers.
+pub(super) struct Summary<'g> {
+    pub(super) gguf: &'g Gguf,
+    /// `general.architecture`
+    pub(super) architecture: Option<&'g str>,
+    /// Values of all tensors.
+    pub(super) parameters: u128,
+    /// Tokens that the model was trained for.
+    pub(super) context: Option<u64>,
+    /// Tensors and bytes of each type, by its name.
+    pub(super) types: BTreeMap<String, (usize, u128)>,
+    /// Tensors that no model can use, and why.
+    pub(super) unusable: Vec<(&'g str, String)>,
+}
+
+impl<'g> Summary<'g> {
+    pub(super) fn new(gguf: &'g Gguf) -> Summary<'g> {
+        let metadata = gguf.metadata();
+        // A value of the wrong type is shown with the metadata.
+        let architecture = metadata.str("general.architecture").ok().flatten();
+        let context = architecture.and_then(|a| metadata.u64(&format!("{a}.context_length")).ok().flatten());
+        let mut types = BTreeMap::<String, (usize, u128)>::new();
+        for tensor in gguf.tensors() {
+            let (tensors, bytes) = types.entry(tensor.dtype.to_string()).or_default();
+            *tensors += 1;
+            *bytes += u128::from(tensor.bytes.unwrap_or(0));
+        }
+        Summary {
+            gguf,
+            architecture,
+            parameters: gguf.tensors().iter().map(|t| u128::from(t.values())).sum(),
+            context,
+            types,
+            unusable: gguf.tensors().iter().filter_map(|t| Some((t.name.as_str(), unusable(gguf, t)?))).collect(),
+        }
+    }
+}
+
+/// Why a model can't use the tensor, in words that don't repeat its name.
+fn unusable(gguf: &Gguf, tensor: &TensorInfo) -> Option<String> {
+    match gguf.weight(&tensor.name).err()? {
+        inkstone::gguf::Error::Unusable { reason, .. } => Some(reason),
+        e => Some(e.to_string()),
+    }
+}

@@ -1,0 +1,62 @@
+//! `tokenize`: the tokens of a text.
+
+use super::open;
+use crate::args::TokenizeArgs;
+use crate::input::{self, Input};
+use crate::{Error, output, terminal};
+use inkstone::text::{Encode, Tokenizer};
+use std::io::Write;
+
+pub(crate) fn tokenize(args: &TokenizeArgs) -> Result<(), Error> {
+    let file = args.model.display().to_string();
+    let text_error = |name: &str| {
+        let name = name.to_string();
+        |source| Error::Text { name, source }
+    };
+    let gguf = open::file(&args.model)?;
+    let tokenizer = Tokenizer::from_metadata(gguf.metadata()).map_err(text_error(&file))?;
+    drop(gguf);
+    tokenizer.notes().iter().for_each(|note| terminal::note(&format!("note: {note}")));
+    let read;
+    let (name, text) = match &args.text {
+        Some(argument) => ("the text", input::argument("the text", argument)?),
+        None => {
+            read = Input::stdin().read(args.max_bytes, "--max-bytes")?;
+            ("standard input", read.as_str())
+        }
+    };
+    let bos = if args.no_bos { Some(false) } else { None };
+    let options = Encode::new().bos(bos).special(args.special).max_bytes(args.max_bytes);
+    let ids = tokenizer.encode(text, &options).map_err(text_error(name))?;
+    let mut out = output::stdout();
+    if args.ids {
+        write_ids(&mut out, &ids)?;
+    } else {
+        write_tokens(&mut out, &ids, &tokenizer)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// `[1, 2, 3]`: JSON, and what `logits --ids` takes.
+fn write_ids(out: &mut impl Write, ids: &[u32]) -> std::io::Result<()> {
+    let mut separator = "[";
+    for id in ids {
+        write!(out, "{separator}{id}")?;
+        separator = ", ";
+    }
+    writeln!(out, "{}", if ids.is_empty() { "[]" } else { "]" })
+}
+
+/// A line for each token: its id, and its text in quotes with bytes that are no characters as `\xFF`.
+fn write_tokens(out: &mut impl Write, ids: &[u32], tokenizer: &Tokenizer) -> std::io::Result<()> {
+    for &id in ids {
+        let piece = tokenizer.piece_or_text(id).unwrap_or_default();
+        write!(out, "{id:>7}  \"")?;
+        for chunk in piece.utf8_chunks() {
+            write!(out, "{}", chunk.valid().escape_debug())?;
+            chunk.invalid().iter().try_for_each(|byte| write!(out, "\\x{byte:02X}"))?;
+        }
+        writeln!(out, "\"")?;
+    }
+    Ok(())
+}

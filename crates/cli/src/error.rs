@@ -1,0 +1,110 @@
+//! Why a command ends early, and the exit code that says so.
+
+use std::io;
+
+/// All went well.
+pub(crate) const SUCCESS: u8 = 0;
+/// A file, a text or the machine is at fault.
+pub(crate) const INPUT: u8 = 1;
+/// The command line is at fault.
+pub(crate) const USAGE: u8 = 2;
+/// Ended by Ctrl-C or SIGTERM.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command ends before its end. Each message is one line.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// Arguments that don't go together, or a value that only the command could check.
+    #[error("{0}")]
+    Usage(String),
+    /// A model or its generation.
+    #[error(transparent)]
+    Model(#[from] inkstone::Error),
+    /// A model file.
+    #[error(transparent)]
+    Gguf(#[from] inkstone::gguf::Error),
+    /// A tokenizer or a text.
+    #[error("{name}: {source}")]
+    Text {
+        /// The file, or what the text is: "the prompt".
+        name: String,
+        /// What is wrong.
+        source: inkstone::text::Error,
+    },
+    /// There is no model at the path.
+    #[error("{path}: no such file; {hint}")]
+    NoModel {
+        /// The path.
+        path: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// A text that can't be read.
+    #[error("{name}: can't read: {source}")]
+    Read {
+        /// The file, or "standard input".
+        name: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// More text than is allowed.
+    #[error("{name}: more than {limit} bytes, allowed: at most {limit} ({rule})")]
+    TextTooLong {
+        /// The file, or "standard input".
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+        /// Where it comes from.
+        rule: &'static str,
+    },
+    /// A file that can't be written.
+    #[error("{file}: can't write: {source}")]
+    Write {
+        /// Its path.
+        file: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Standard output does not take what is written. (Other I/O has an error of its own.)
+    #[error("standard output: can't write: {0}")]
+    Output(#[from] io::Error),
+    /// `show --check` found tensors that no model should have.
+    #[error("{file}: {tensors} of {all} tensors have NaN or infinite values or could not be read")]
+    Unsound {
+        /// The file.
+        file: String,
+        /// How many.
+        tensors: usize,
+        /// Of how many.
+        all: usize,
+    },
+    /// The signal handler can't be set.
+    #[error("can't listen for Ctrl-C: {0}")]
+    Signals(#[from] ctrlc::Error),
+    /// Ctrl-C or SIGTERM.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// The exit code of the program.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage(_) => USAGE,
+            Error::Model(e) if e.is_usage() => USAGE,
+            Error::Interrupted => INTERRUPTED,
+            _ if self.is_closed_pipe() => SUCCESS,
+            _ => INPUT,
+        }
+    }
+
+    /// True if no message is wanted: the user ended the program, or the reader of its output did.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self, Error::Interrupted) || self.is_closed_pipe()
+    }
+
+    /// `| head` has seen enough.
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Error::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

@@ -1,0 +1,55 @@
+//! The faults that reach a program as signals and must still end as one line and exit code 1.
+//!
+//! SIGBUS: a model file is mapped, and another program cut it or the disk can't be read. SIGABRT: the standard library
+//! has printed that an allocation failed.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+/// What SIGBUS says; made before it can come, because a handler can't allocate.
+static MESSAGE: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Names the file that will be mapped.
+pub(crate) fn name_mapped_file(name: &str) {
+    let name = crate::terminal::one_line(name);
+    let line = format!("error: {name}: changed or could not be read while it was in use (SIGBUS)\n");
+    let _ = MESSAGE.set(line.into_bytes());
+}
+
+/// Installs the handlers.
+#[cfg(unix)]
+pub(crate) fn install() {
+    for (signal, handler) in [(libc::SIGBUS, bus as extern "C" fn(libc::c_int)), (libc::SIGABRT, abort)] {
+        // SAFETY: an all-zero `sigaction` is a valid value of this plain C struct: no flags, an empty mask.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK;
+        // SAFETY: `action` is initialised, and its handler calls only what POSIX lists as async-signal-safe.
+        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    }
+}
+
+/// Elsewhere such faults end the program as the system likes.
+#[cfg(not(unix))]
+pub(crate) fn install() {}
+
+#[cfg(unix)]
+extern "C" fn bus(_signal: libc::c_int) {
+    let unnamed: &[u8] = b"error: a mapped file changed or could not be read while it was in use (SIGBUS)\n";
+    end(MESSAGE.get().map_or(unnamed, Vec::as_slice))
+}
+
+#[cfg(unix)]
+extern "C" fn abort(_signal: libc::c_int) {
+    end(b"")
+}
+
+/// Writes and ends: no destructors, no locks.
+#[cfg(unix)]
+fn end(line: &[u8]) -> ! {
+    // SAFETY: `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+        libc::_exit(crate::error::INPUT.into())
+    }
+}

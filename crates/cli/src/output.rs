@@ -1,0 +1,18 @@
+//! Standard output, buffered.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 64 << 10;
+
+/// Standard output. Not locked against other threads for nothing: only the main thread writes results.
+pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(BUFFER, io::stdout().lock())
+}
+
+/// Writes a whole result.
+pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}

@@ -1,0 +1,54 @@
+//! Ctrl-C and SIGTERM: the first ends the text, the second the program.
+
+use crate::error::{Error, INTERRUPTED};
+use inkstone::Cancel;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// What the signals of this process do.
+pub(crate) struct Signals {
+    cancel: Cancel,
+    /// Somebody watches `cancel`, so a first signal need not end the program.
+    watched: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Listens for Ctrl-C, SIGTERM and SIGHUP on a thread of its own.
+    pub(crate) fn install() -> Result<Signals, Error> {
+        let signals = Signals { cancel: Cancel::new(), watched: Arc::default() };
+        let (cancel, watched) = (signals.cancel.clone(), signals.watched.clone());
+        ctrlc::set_handler(move || {
+            if cancel.is_cancelled() || !watched.load(SeqCst) {
+                std::process::exit(INTERRUPTED.into());
+            }
+            cancel.cancel();
+        })?;
+        Ok(signals)
+    }
+
+    /// The switch that the first signal throws.
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// Whether a signal came.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// From now until the guard is dropped the caller ends its work when the switch is thrown. Outside, where the
+    /// program waits for input or works on what can't be divided, the first signal ends it at once.
+    pub(crate) fn watch(&self) -> Watch<'_> {
+        self.watched.store(true, SeqCst);
+        Watch(&self.watched)
+    }
+}
+
+/// See [`Signals::watch`].
+pub(crate) struct Watch<'s>(&'s AtomicBool);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, SeqCst);
+    }
+}

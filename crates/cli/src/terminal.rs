@@ -1,0 +1,110 @@
+//! What only a terminal sees: notes and errors as single lines, the prompt, a progress bar.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use inkstone::Cancel;
+use inkstone::tensor::Progress;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+
+/// Writes one line to standard error. If that fails there is nobody left to tell.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", one_line(line));
+}
+
+/// Writes an error as one line to standard error.
+pub(crate) fn error(line: &str) {
+    note(&format!("error: {line}"));
+}
+
+/// Whether results go to a terminal.
+pub(crate) fn shows_results() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether standard error can take a progress bar.
+fn shows_progress() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The text in bold, if the terminal and its user like that (<https://no-color.org>).
+pub(crate) fn bold(text: &str) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if plain { text.to_string() } else { format!("\x1b[1m{text}\x1b[0m") }
+}
+
+/// The text in one line: what comes from files can't break lines or steer the terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// The text with its lines, but without what steers a terminal: a model may write anything.
+pub(crate) fn printable(text: &str) -> String {
+    escaped(text, |c| matches!(c, '\n' | '\r' | '\t'))
+}
+
+fn escaped(text: &str, keep: fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Besides control characters: what reorders a line (Unicode TR36, bidirectional overrides) or breaks it.
+        let steers =
+            c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        if steers && !keep(c) {
+            let _ = write!(out, "{}", c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A bar on the terminal, and the switch that ends the work it shows.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    cancel: Cancel,
+}
+
+impl Bar {
+    /// A bar for work on so many bytes as the first update says.
+    pub(crate) fn new(what: &'static str, cancel: Cancel) -> Bar {
+        let target = if shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes}") {
+            bar.set_style(style);
+        }
+        Bar { bar, cancel }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Progress for Bar {
+    fn update(&self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_whatever_a_file_calls_its_tensors() {
+        assert_eq!(one_line("a\nb\x1b[2J\u{9b}é\u{202e}"), "a\\nb\\u{1b}[2J\\u{9b}é\\u{202e}");
+        assert_eq!(printable("a\n\tb\x1b[2J日"), "a\n\tb\\u{1b}[2J日");
+    }
+}
