@@ -36,10 +36,10 @@ struct Target {
 }
 
 impl Workspace {
-    /// Reads the workspace that this program belongs to.
+    /// Reads the workspace that the current folder belongs to. Not that of the folder where this program was built, which may be
+    /// another checkout where two share a target folder.
     pub fn load() -> Result<Self, Error> {
-        let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let json = Program::new("cargo metadata --no-deps --format-version 1", xtask).stdout()?;
+        let json = Program::new("cargo metadata --no-deps --format-version 1", Path::new(".")).stdout()?;
         Self::parse(&json)
     }
 
