@@ -120,9 +120,11 @@ mod tests {
         Arg { region, offset, ty: Type::f32(Dim::Rows, 16), value, write, cut: Cut::default() }
     }
 
-    /// Steps from (operands, result); values of 128 bytes.
-    fn plan(steps: &[(&[(u64, u32)], (u64, u32))]) -> Plan {
-        let step = |(ins, out): &(&[(u64, u32)], (u64, u32))| Step {
+    /// Operands and result of a step, each an offset and a value of 128 bytes.
+    type Touched<'a> = (&'a [(u64, u32)], (u64, u32));
+
+    fn plan(steps: &[Touched]) -> Plan {
+        let step = |(ins, out): &Touched| Step {
             op: Map(Expr::new(&[Term::In(0)])).into(),
             kernel: "eval".to_owned(),
             args: ins
@@ -138,7 +140,7 @@ mod tests {
         Plan { name: "p".to_owned(), bucket, steps, arena_bytes: 384, interface: Arc::new(Interface::default()) }
     }
 
-    fn fault(steps: &[(&[(u64, u32)], (u64, u32))]) -> String {
+    fn fault(steps: &[Touched]) -> String {
         check(&plan(steps)).map_or_else(|e| e.to_string(), |()| "none".to_owned())
     }
 

@@ -161,10 +161,8 @@ mod tests {
                 let arena_bytes = place(&mut lives).unwrap();
                 lives.iter().for_each(|l| places[l.value.at()] = Some((Region::Arena, l.at)));
                 let broken = Placement { places, arena_bytes };
-                // A short life does harm only if another value moves in.
-                let moved = broken.places != sound.places;
+                // It does harm only if another value moves in.
                 let result = check(&lower(&g, &broken, cx).unwrap());
-                assert!(!moved || result.is_err() || broken.arena_bytes >= sound.arena_bytes, "value {short}");
                 found += usize::from(result.is_err());
             }
             assert!(found >= 4, "{found} of {count}");
