@@ -145,4 +145,40 @@ pub enum Error {
         /// The argument.
         bytes: String,
     },
+    /// A kernel from outside whose entry is not of this engine's type.
+    #[error("the entry of kernel {kernel} is none that engine {engine} can call; it takes {expected}")]
+    KernelEntry {
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the engine.
+        engine: String,
+        /// The type of its entries.
+        expected: &'static str,
+    },
+    /// A kernel gave other results than its op has.
+    #[error("plan {plan}, step {step} ({op}): result {found}, expected {expected}")]
+    KernelResult {
+        /// Name of the plan.
+        plan: String,
+        /// Index of the step.
+        step: usize,
+        /// Name of its op.
+        op: String,
+        /// What came.
+        found: String,
+        /// What the op infers.
+        expected: String,
+    },
+    /// A kernel or a definition panicked. States that it had consumed are zero.
+    #[error("plan {plan}, step {step} ({op}) panicked: {message}")]
+    Panicked {
+        /// Name of the plan.
+        plan: String,
+        /// Index of the step.
+        step: usize,
+        /// Name of its op.
+        op: String,
+        /// What the panic said.
+        message: String,
+    },
 }

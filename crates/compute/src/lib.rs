@@ -1,11 +1,38 @@
 //! Between graphs and devices: plans as plain data, kernels as data in a registry, and [`Engine`], which runs plans.
+//!
+//! A [`Plan`] is a list of steps over ranges of bytes. Each step carries its op, which is its meaning, and the name of a
+//! kernel, which is a choice; [`Plan::check`] verifies one before code runs on it, and a [`TileProgram`] derives from it
+//! which tiles wait for which. [`Reference`] runs any plan by the definitions of its ops. [`conformance`] checks the
+//! kernels of any engine against these definitions.
+//!
+//! ```
+//! use inkstone_compute::{Engine, EngineOptions, Engines, conformance};
+//!
+//! let options = EngineOptions::default().budget(1 << 28);
+//! let engine = Engines::reference().open("auto", &options)?;
+//! assert_eq!(engine.caps().rows, [1, 8, 512]);
+//!
+//! let report = conformance::run(engine.as_ref());
+//! assert!(report.passed(), "{report}");
+//! # Ok::<(), inkstone_compute::Error>(())
+//! ```
 
+mod check;
+pub mod conformance;
 mod engine;
+mod engines;
 mod error;
 mod kernel;
 mod plan;
+mod platform;
+mod reference;
+mod tiles;
 
+pub use check::ARENA_ALIGN;
 pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
+pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
 pub use kernel::{Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
+pub use reference::{Reference, ReferenceKernel};
+pub use tiles::{Counters, TileProgram, Work};

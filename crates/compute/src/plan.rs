@@ -88,9 +88,19 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// What the work of an op is cut along: the ragged dimension of its results, or else of its operands (the last
+    /// that has one). Places of a state don't count: they are not the step's.
+    pub fn along(ins: &[Type], outs: &[Type]) -> Dim {
+        let ragged = |t: &&Type| matches!(t.rows, Dim::Rows | Dim::LogitRows);
+        outs.iter().chain(ins.iter().rev()).find(ragged).map_or(Dim::N(1), |t| t.rows)
+    }
     /// How many tiles a step of these sizes has. It depends on the step's header only.
     pub fn tiles(&self, sizes: &Sizes) -> usize {
-        self.rows.at(sizes).div_ceil(self.row_block) * self.col_blocks
+        self.row_blocks(sizes).saturating_mul(self.col_blocks)
+    }
+    /// How many blocks of rows.
+    pub fn row_blocks(&self, sizes: &Sizes) -> usize {
+        self.rows.at(sizes).div_ceil(self.row_block.max(1))
     }
 }
 
@@ -203,12 +213,12 @@ impl Plan {
             let mut most = 0;
             linked.steps.extend(plan.steps.iter().cloned().map(|mut step| {
                 for a in &mut step.args {
-                    most = most.max(a.value + 1);
-                    a.value += values;
+                    most = most.max(a.value.saturating_add(1));
+                    a.value = a.value.saturating_add(values);
                 }
                 step
             }));
-            values += most;
+            values = values.saturating_add(most);
         }
         same.then_some(linked)
     }

@@ -1,0 +1,217 @@
+//! What is verified of any plan before code runs on it: anyone can make one, and kernels rely on what is promised here.
+//!
+//! - Every op infers, from the types of its operands, exactly the types of its results; bodies of regions are well-formed.
+//! - Sizes at the bucket are whole rows and can be addressed; what the arena holds is aligned, inside it, and written
+//!   by the plan before it is read.
+//! - Weights, states and ports are in the interface, with the same types, from their first byte on.
+//! - A state that a step consumes is written in the same place, and no other state is written; weights are never.
+//! - Results of one step do not overlap; a grid has blocks, and tiles that can be counted.
+//!
+//! That no value of the arena is overwritten before its last use is not checked here: it depends on which value a step
+//! means, and is the compiler's to check.
+
+mod body;
+
+use crate::engine::Bindings;
+use crate::plan::{Arg, Plan, Region, Step};
+use crate::{Error, Result};
+use inkstone_tensor::{Dim, Op, Sizes, Type};
+use std::collections::BTreeMap;
+
+/// Values in the arena begin at multiples of so many bytes.
+pub const ARENA_ALIGN: u64 = 64;
+
+/// What is wrong with a step, or nothing.
+type Fault<T = ()> = Result<T, String>;
+
+impl Plan {
+    /// Checks what every engine relies on.
+    ///
+    /// # Errors
+    /// [`Error::BadPlan`] with the step and what is wrong.
+    pub fn check(&self) -> Result<()> {
+        let mut written = Written::default();
+        for (index, step) in self.steps.iter().enumerate() {
+            self.check_step(step, &mut written).map_err(|fault| Error::BadPlan {
+                plan: self.name.clone(),
+                step: index,
+                op: step.op.name().to_owned(),
+                fault,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_step(&self, step: &Step, written: &mut Written) -> Fault {
+        let operands = step.args.iter().take_while(|a| !a.write).count();
+        let (ins, outs) = step.args.split_at(operands);
+        if outs.iter().any(|a| !a.write) {
+            return Err("an operand stands behind a result".to_owned());
+        }
+        step.args.iter().try_for_each(|a| self.check_size(a))?;
+        step.args.iter().try_for_each(|a| self.check_place(a))?;
+        check_types(&step.op, ins, outs)?;
+        check_states(&step.op, ins, outs)?;
+        check_results(outs, &self.bucket)?;
+        for a in ins.iter().filter(|a| a.region == Region::Arena) {
+            if !written.covers(a.offset, end(a, &self.bucket)) {
+                return Err(format!("operand {a} {} is read before it is written", a.ty));
+            }
+        }
+        outs.iter().filter(|a| a.region == Region::Arena).for_each(|a| written.add(a.offset, end(a, &self.bucket)));
+        check_grid(step, &self.bucket)
+    }
+
+    /// Sizes can be computed and addressed.
+    fn check_size(&self, a: &Arg) -> Fault {
+        let Type { dtype, cols, rows, .. } = a.ty;
+        if cols == 0 || dtype.row_bytes(cols).is_none() {
+            return Err(format!("{a} {}: {cols} columns are no whole blocks of {dtype}", a.ty));
+        }
+        if !matches!(rows, Dim::N(_)) && rows.at(&self.bucket) == 0 {
+            return Err(format!("{a} {}: the bucket has no {rows}", a.ty));
+        }
+        let bytes = dtype.row_bytes(cols).and_then(|b| b.checked_mul(rows.at(&self.bucket)));
+        let end = bytes.and_then(|b| (b as u64).checked_add(a.offset)).filter(|end| *end <= isize::MAX as u64);
+        end.map(drop).ok_or_else(|| format!("{a} {}: more bytes than can be addressed", a.ty))
+    }
+
+    /// It lies where the interface or the arena has room for it.
+    fn check_place(&self, a: &Arg) -> Fault {
+        let known = match a.region {
+            Region::Arena => {
+                let end = end(a, &self.bucket);
+                if !a.offset.is_multiple_of(ARENA_ALIGN) {
+                    return Err(format!("{a} {}: its offset is no multiple of {ARENA_ALIGN}", a.ty));
+                }
+                if end > self.arena_bytes {
+                    return Err(format!("{a} {} ends at byte {end} of {}", a.ty, self.arena_bytes));
+                }
+                return if a.ty.state { Err(format!("{a} {}: a state in the arena", a.ty)) } else { Ok(()) };
+            }
+            Region::Weight(id) => self.interface.weights.get(id as usize).map(|w| w.ty),
+            Region::State(id) => self.interface.states.get(id as usize).map(|s| s.ty),
+            Region::Port(port) => self.interface.port(port),
+        };
+        let Some(known) = known else { return Err(format!("{a} is not in the interface")) };
+        if known != a.ty {
+            return Err(format!("{a} is {}, in the interface {known}", a.ty));
+        }
+        if known.state != matches!(a.region, Region::State(_)) {
+            return Err(format!("{a} {known}: states are the only values that are states"));
+        }
+        if a.offset != 0 {
+            return Err(format!("{a} begins at byte {}, allowed: 0", a.offset));
+        }
+        if a.write && matches!(a.region, Region::Weight(_)) {
+            return Err(format!("{a} is written, but weights are read only"));
+        }
+        Ok(())
+    }
+}
+
+fn end(a: &Arg, bucket: &Sizes) -> u64 {
+    a.offset.saturating_add(a.ty.bytes(bucket))
+}
+
+fn check_types(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
+    if let Op::Region(region) = op {
+        body::check(&region.body)?;
+    }
+    let ins: Vec<Type> = ins.iter().map(|a| a.ty).collect();
+    let results = op.infer(&ins).map_err(|mismatch| mismatch.to_string())?;
+    if results.iter().eq(outs.iter().map(|a| &a.ty)) {
+        return Ok(());
+    }
+    let list = |types: Vec<String>| types.join(", ");
+    let expected = list(results.iter().map(Type::to_string).collect());
+    Err(format!("results [{}], expected [{expected}]", list(outs.iter().map(|a| a.ty.to_string()).collect())))
+}
+
+/// What is consumed is written, in place; what is written was an operand, once.
+fn check_states(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
+    if let Some(consumed) = op.consumes().and_then(|i| ins.get(i)) {
+        if !outs.iter().any(|o| o.region == consumed.region) {
+            return Err(format!("{consumed} is consumed, but not written"));
+        }
+        let elsewhere = outs.last().is_some_and(|o| o.region != consumed.region);
+        if elsewhere && !matches!(op, Op::Region(_)) {
+            return Err(format!("{consumed} is consumed, but another value is the last result"));
+        }
+    }
+    for out in outs.iter().filter(|o| o.ty.state) {
+        let reads = ins.iter().filter(|i| i.region == out.region).count();
+        let writes = outs.iter().filter(|o| o.region == out.region).count();
+        if (reads, writes) != (1, 1) {
+            return Err(format!("state {out} is read {reads} times and written {writes} times, allowed: once each"));
+        }
+    }
+    Ok(())
+}
+
+fn check_results(outs: &[Arg], bucket: &Sizes) -> Fault {
+    let overlap = |a: &Arg, b: &Arg| a.region == b.region && a.offset < end(b, bucket) && b.offset < end(a, bucket);
+    for (i, a) in outs.iter().enumerate() {
+        if let Some(b) = outs[..i].iter().find(|b| overlap(a, b)) {
+            return Err(format!("results {b} and {a} overlap"));
+        }
+    }
+    Ok(())
+}
+
+fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
+    let grid = step.grid;
+    for (what, value) in [("rows", grid.row_block), ("columns", grid.col_block), ("blocks of columns", grid.col_blocks)]
+    {
+        if value == 0 {
+            return Err(format!("a grid of 0 {what} a tile"));
+        }
+    }
+    if grid.row_blocks(bucket).checked_mul(grid.col_blocks).is_none_or(|tiles| tiles > u32::MAX as usize) {
+        return Err(format!("{} x {} tiles, allowed: {}", grid.row_blocks(bucket), grid.col_blocks, u32::MAX));
+    }
+    Ok(())
+}
+
+/// Bytes that were written: disjoint ranges that do not touch, by their start.
+#[derive(Default)]
+struct Written(BTreeMap<u64, u64>);
+
+impl Written {
+    fn covers(&self, start: u64, end: u64) -> bool {
+        start >= end || self.0.range(..=start).next_back().is_some_and(|(_, e)| *e >= end)
+    }
+
+    fn add(&mut self, mut start: u64, mut end: u64) {
+        while let Some((&s, &e)) = self.0.range(..=end).next_back().filter(|(_, e)| **e >= start) {
+            self.0.remove(&s);
+            (start, end) = (start.min(s), end.max(e));
+        }
+        self.0.insert(start, end);
+    }
+}
+
+impl Bindings {
+    /// Checks that every buffer that a plan touches is bound and holds what the plan touches of it. Weights are their
+    /// engine's to check.
+    ///
+    /// # Errors
+    /// [`Error::Unbound`] with both sizes.
+    pub fn check(&self, plan: &Plan) -> Result<()> {
+        let mut needs = BTreeMap::from([(Region::Arena, plan.arena_bytes)]);
+        for a in plan.steps.iter().flat_map(|s| &s.args).filter(|a| !matches!(a.region, Region::Weight(_))) {
+            let bytes = needs.entry(a.region).or_default();
+            *bytes = (*bytes).max(end(a, &plan.bucket));
+        }
+        for (region, bytes) in needs {
+            let bound = self.buffer(region).map_or(0, |b| b.bytes());
+            if bound < bytes {
+                return Err(Error::Unbound { plan: plan.name.clone(), region, bytes, bound });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

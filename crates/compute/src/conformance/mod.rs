@@ -1,0 +1,153 @@
+//! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, and
+//! steps in a row that read what was written before. An engine runs this with one line:
+//!
+//! ```
+//! # use inkstone_compute::{EngineOptions, Reference, conformance};
+//! # let engine = Reference::new(&EngineOptions::default().budget(1 << 28))?;
+//! let report = conformance::run(&engine);
+//! assert!(report.passed(), "{report}");
+//! # Ok::<(), inkstone_compute::Error>(())
+//! ```
+
+mod cases;
+pub(crate) mod plan;
+mod rig;
+mod scenes;
+mod single;
+mod values;
+
+use crate::engine::Engine;
+use crate::kernel::{Kernel, Layout, Numerics, Query, Registry};
+use inkstone_tensor::{DType, Dim, Op, Type};
+use std::fmt;
+
+/// The relative L2 distance from the definition that a numerics may have, by the beginning of its name. Integers are
+/// always compared bit for bit.
+pub const TOLERANCES: &[(&str, f64)] =
+    &[(Numerics::DEFINITION.0, 0.0), ("f32", 1e-5), ("f16", 1e-2), ("bf16", 3e-2), ("q8", 3e-2)];
+
+/// The tolerance of a numerics that [`TOLERANCES`] does not list.
+pub const OTHERWISE: f64 = 1e-3;
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As the definition says.
+    Passed,
+    /// What differs, or the error.
+    Failed(String),
+    /// Why no kernel was asked.
+    Skipped(String),
+}
+
+/// A case on a kernel.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    /// What was computed, from what.
+    pub case: String,
+    /// By which kernels; empty if it was skipped.
+    pub kernels: String,
+    /// The seed of its values.
+    pub seed: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What [`run`] found.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Report {
+    /// Name of the engine.
+    pub engine: String,
+    /// Every case, in a fixed order.
+    pub results: Vec<CaseResult>,
+}
+
+/// Runs all cases on an engine.
+pub fn run(engine: &dyn Engine) -> Report {
+    let mut results: Vec<CaseResult> = cases::all().iter().flat_map(|case| single::run(engine, case)).collect();
+    results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
+    Report { engine: engine.caps().name.clone(), results }
+}
+
+impl Report {
+    /// Whether some cases ran, and none failed.
+    pub fn passed(&self) -> bool {
+        self.failed().next().is_none() && self.results.iter().any(|r| r.outcome == Outcome::Passed)
+    }
+
+    /// Cases that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
+        self.results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_)))
+    }
+
+    /// Cases that the engine has no kernel for.
+    pub fn skipped(&self) -> impl Iterator<Item = &CaseResult> {
+        self.results.iter().filter(|r| matches!(r.outcome, Outcome::Skipped(_)))
+    }
+}
+
+impl fmt::Display for Report {
+    /// Counts, then a line for each case that failed or was skipped.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (failed, skipped) = (self.failed().count(), self.skipped().count());
+        let passed = self.results.len() - failed - skipped;
+        writeln!(f, "engine {}: {passed} passed, {failed} failed, {skipped} skipped", self.engine)?;
+        self.failed().chain(self.skipped()).try_for_each(|r| writeln!(f, "  {r}"))
+    }
+}
+
+impl fmt::Display for CaseResult {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let CaseResult { case, kernels, seed, outcome } = self;
+        match outcome {
+            Outcome::Passed => write!(f, "passed: {case} by {kernels}"),
+            Outcome::Failed(fault) => write!(f, "failed: {case} by {kernels} (seed {seed:#x}): {fault}"),
+            Outcome::Skipped(reason) => write!(f, "skipped: {case}: {reason}"),
+        }
+    }
+}
+
+fn tolerance(numerics: Numerics) -> f64 {
+    TOLERANCES.iter().find(|(name, _)| numerics.0.starts_with(name)).map_or(OTHERWISE, |(_, t)| *t)
+}
+
+/// Every kernel that takes an op on these weights, with the layout of matrices, and the refusals of the others.
+fn candidates<'a>(
+    engine: &'a dyn Engine,
+    op: &Op,
+    weights: &[Type],
+    rows: usize,
+    bindings: usize,
+) -> (Vec<(&'a Kernel, Layout)>, String) {
+    let registry = engine.registry();
+    let (mut found, mut refusals) = (Vec::new(), Vec::new());
+    let matrices: Vec<DType> = weights.iter().filter(|w| w.rows != Dim::N(1)).map(|w| w.dtype).collect();
+    let covering: Vec<&Kernel> = registry.kernels.iter().filter(|k| k.implements.covers(op)).collect();
+    for kernel in &covering {
+        // Asked alone, a kernel answers for itself; any layout that it takes will do.
+        let alone = Registry { kernels: vec![(*kernel).clone()], ..registry.clone() };
+        let asked = registry.layouts.iter().map(|layout| {
+            let weights: Vec<(DType, Layout)> = matrices.iter().map(|d| (*d, *layout)).collect();
+            let query = Query { op, weights: &weights, numerics: None, rows, bindings };
+            alone.find(&query, engine.caps()).map(|_| *layout)
+        });
+        match asked.reduce(|first, next| first.or(next)) {
+            Some(Ok(layout)) => found.push((*kernel, layout)),
+            Some(Err(error)) => refusals.push(error.to_string()),
+            None => refusals.push(format!("{} has no layouts", registry.engine)),
+        }
+    }
+    if covering.is_empty() {
+        refusals.push(format!("{} has no kernel for {}", registry.engine, op.name()));
+    }
+    (found, refusals.join("; "))
+}
+
+/// The smallest bucket that holds `rows`.
+fn bucket(buckets: &[usize], rows: usize) -> Option<usize> {
+    buckets.iter().copied().filter(|b| *b >= rows).min()
+}
+
+#[cfg(test)]
+mod tests;

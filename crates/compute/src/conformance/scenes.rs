@@ -1,0 +1,282 @@
+//! Steps in a row: several sequences whose pages lie in random order in shared caches, chunks of prompts and single
+//! tokens in one step, tokens taken from the carry, sequences that end. After every step all ports and states must be
+//! what the definitions make of them.
+
+use super::plan::{How, Place, PlanBuilder};
+use super::rig::{Definition, MadeWeights, Rig};
+use super::values::{Random, difference};
+use super::{CaseResult, Outcome, bucket, candidates, tolerance};
+use crate::engine::Engine;
+use crate::kernel::Layout;
+use crate::plan::{Plan, Port, Region};
+use inkstone_tensor::ops::{
+    Accept, Advance, Attend, BeginStep, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
+};
+use inkstone_tensor::step::record::Record;
+use inkstone_tensor::step::{LAST, LogitWish, NONE, RECORDS, SEQS, SeqStep, StepBuffer, StepView, carry};
+use inkstone_tensor::{Array, DType, Dim, Op, Sizes, Type};
+use std::sync::Arc;
+
+/// Shapes of attention and cache.
+pub(super) struct Scene {
+    name: &'static str,
+    heads: usize,
+    kv_heads: usize,
+    key_dim: usize,
+    value_dim: usize,
+    keys: DType,
+    values: DType,
+    /// Tokens a page.
+    page: usize,
+    /// Most rows that a sequence adds to a step.
+    chunk: usize,
+}
+
+#[rustfmt::skip]
+pub(super) const SCENES: &[Scene] = &[
+    Scene { name: "one head",            heads: 1,  kv_heads: 1, key_dim: 4,  value_dim: 4,  keys: DType::F32,  values: DType::F32,  page: 4,  chunk: 2 },
+    Scene { name: "grouped heads",       heads: 6,  kv_heads: 2, key_dim: 8,  value_dim: 8,  keys: DType::F32,  values: DType::F32,  page: 3,  chunk: 7 },
+    Scene { name: "half precision",      heads: 4,  kv_heads: 4, key_dim: 16, value_dim: 16, keys: DType::F16,  values: DType::F16,  page: 8,  chunk: 5 },
+    Scene { name: "one KV head",         heads: 8,  kv_heads: 1, key_dim: 5,  value_dim: 5,  keys: DType::F16,  values: DType::F32,  page: 1,  chunk: 3 },
+    Scene { name: "narrow values",       heads: 2,  kv_heads: 2, key_dim: 12, value_dim: 6,  keys: DType::BF16, values: DType::BF16, page: 16, chunk: 9 },
+    Scene { name: "cache of 8 bits",     heads: 4,  kv_heads: 2, key_dim: 32, value_dim: 32, keys: DType::Q8_0, values: DType::Q8_0, page: 4,  chunk: 4 },
+];
+
+/// Sequences, and steps of them.
+const SEQUENCES: usize = 4;
+const STEPS: usize = 9;
+const VOCABULARY: usize = 19;
+/// A record that ends a sequence.
+const END: u32 = 3;
+
+/// Why a scene can't be played.
+enum Stop {
+    Skipped(String),
+    Failed(String),
+}
+
+impl<E: std::error::Error> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Failed(error.to_string())
+    }
+}
+
+pub(super) fn run(engine: &dyn Engine, scene: &Scene) -> CaseResult {
+    let seed = Random::seed(scene.name);
+    let mut kernels = Vec::new();
+    let outcome = match play(engine, scene, &mut Random::new(seed), &mut kernels) {
+        Ok(()) => Outcome::Passed,
+        Err(Stop::Skipped(reason)) => Outcome::Skipped(reason),
+        Err(Stop::Failed(fault)) => Outcome::Failed(fault),
+    };
+    CaseResult { case: format!("steps, {}", scene.name), kernels: kernels.join(", "), seed, outcome }
+}
+
+impl Scene {
+    /// Places of the caches: pages of all sequences, and one more that nobody has.
+    fn slots(&self) -> usize {
+        (SEQUENCES * self.pages() + 1) * self.page
+    }
+
+    /// Pages of a sequence, for all the rows that it may get.
+    fn pages(&self) -> usize {
+        (STEPS * self.chunk).div_ceil(self.page)
+    }
+}
+
+/// A plan under construction, with the kernels of an engine.
+struct Composer<'a> {
+    engine: &'a dyn Engine,
+    plan: PlanBuilder,
+    weights: MadeWeights,
+    definition: Definition,
+    bucket: Sizes,
+    tolerance: f64,
+    kernels: &'a mut Vec<String>,
+}
+
+impl Composer<'_> {
+    /// A step by the first kernel that takes it. Activations are quantized if the kernel wants it so.
+    fn step(&mut self, op: impl Into<Op>, ins: &[Place], into: &[Place]) -> Result<Place, Stop> {
+        let op: Op = op.into();
+        let weights: Vec<Type> = ins.iter().filter(|p| matches!(p.region, Region::Weight(_))).map(|p| p.ty).collect();
+        let (found, refusals) = candidates(self.engine, &op, &weights, self.bucket.rows, ins.len() + 1);
+        let Some((kernel, _)) = found.first() else { return Err(Stop::Skipped(refusals)) };
+        let mut ins = ins.to_vec();
+        if let (Some(to), Op::Linear(_)) = (kernel.activations, &op) {
+            ins[0] = self.step(Quantize { to }, &ins[..1], &[])?;
+        }
+        self.tolerance = self.tolerance.max(tolerance(kernel.numerics));
+        if !self.kernels.iter().any(|k| k == kernel.name) {
+            self.kernels.push(kernel.name.to_owned());
+        }
+        let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
+        let how = How::by(kernel, &op, &types)?;
+        Ok(self.plan.step(how, op, &ins, into)?.remove(0))
+    }
+
+    /// A weight for an op that reads it as its second operand.
+    fn weight(
+        &mut self,
+        name: &str,
+        op: impl Into<Op>,
+        rows: usize,
+        cols: usize,
+        random: &mut Random,
+    ) -> Result<Place, Stop> {
+        let ty = Type::f32(Dim::N(rows), cols);
+        let (found, refusals) = candidates(self.engine, &op.into(), &[ty], self.bucket.rows, 4);
+        let Some((kernel, layout)) = found.first() else { return Err(Stop::Skipped(refusals)) };
+        let value = random.array(&ty, rows);
+        self.weights.insert(name, &value);
+        let layout = if rows == 1 { Layout::FILE } else { *layout };
+        let place = self.plan.weight(name, ty, layout, kernel.numerics);
+        self.definition.memory.insert(place.region, value);
+        Ok(place)
+    }
+
+    fn state(&mut self, name: &str, ty: Type, value: Array) -> Place {
+        let place = self.plan.state(name, ty);
+        self.definition.memory.insert(place.region, value);
+        place
+    }
+}
+
+fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut Vec<String>) -> Result<(), Stop> {
+    let most = SEQUENCES * scene.chunk;
+    let (caps, slots) = (engine.caps(), scene.slots());
+    let (Some(rows), Some(logit_rows)) = (bucket(&caps.rows, most), bucket(&caps.logit_rows, most)) else {
+        return Err(Stop::Skipped(format!("{most} rows are more than the largest bucket")));
+    };
+    let bucket = Sizes { rows, logit_rows, slots };
+    let composer = Composer {
+        engine,
+        plan: PlanBuilder::new("scene", bucket),
+        weights: MadeWeights::default(),
+        definition: Definition::default(),
+        bucket,
+        tolerance: 0.0,
+        kernels,
+    };
+    let Composition { plan, weights, mut definition, tolerance } = compose(composer, scene, random)?;
+    let mut rig = Rig::new(engine, &plan, &weights)?;
+    for (id, _) in plan.interface.states.iter().enumerate() {
+        let region = Region::State(id as u32);
+        rig.write(region, &definition.memory[&region])?;
+    }
+    let pages = random.permutation(SEQUENCES * scene.pages() + 1);
+    let mut buffer = StepBuffer::with_capacity(scene.page, most, pages.len(), 0);
+    for step in 0..STEPS {
+        compose_step(&mut buffer, scene, step, &pages, random);
+        let count = buffer.logits().len();
+        let words = buffer.encode(0, count).to_vec();
+        let view = StepView::new(&words)?;
+        let records = Array::from_u32(1, (0..count).map(|_| record(random)).collect());
+        rig.write(Region::Port(Port::Records), &records)?;
+        definition.memory.insert(Region::Port(Port::Records), records);
+        definition.run(&plan, &view);
+        rig.submit(&words)?;
+        compare(&mut rig, &plan, &definition, &view.sizes(slots), tolerance)
+            .map_err(|Mismatched(region, fault)| Stop::Failed(format!("step {step}, {region}: {fault}")))?;
+    }
+    Ok(())
+}
+
+/// A plan, what it reads, and the loosest tolerance of its kernels.
+struct Composition {
+    plan: Arc<Plan>,
+    weights: MadeWeights,
+    definition: Definition,
+    tolerance: f64,
+}
+
+/// All that a step of a model does but its layers in between.
+fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Composition, Stop> {
+    let zeros = |ty: &Type, rows: usize| Array::zeros(ty.dtype, rows, ty.cols).map_err(Stop::from);
+    let dim = s.heads * s.key_dim;
+    let cache = |dtype, cols| Type::new(dtype, Dim::Slots, cols).state();
+    let (keys, values) = (cache(s.keys, s.kv_heads * s.key_dim), cache(s.values, s.kv_heads * s.value_dim));
+    let carry = c.state("carry", carry::CARRY, first_carry()?);
+    let k_cache = c.state("keys", keys, zeros(&keys, s.slots())?);
+    let v_cache = c.state("values", values, zeros(&values, s.slots())?);
+    let history = c.state("history", HISTORY, zeros(&HISTORY, s.slots())?);
+    let table = c.weight("table", Embed, VOCABULARY, dim, random)?;
+    let to_keys = c.weight("keys", Linear, keys.cols, dim, random)?;
+    let to_values = c.weight("values", Linear, values.cols, dim, random)?;
+    let attended = c.plan.port(Port::Hidden, Type::f32(Dim::Rows, s.heads * s.value_dim));
+    let gathered = c.plan.port(Port::Logits, Type::f32(Dim::LogitRows, s.heads * s.value_dim));
+    let records = c.plan.port(Port::Records, RECORDS);
+
+    let rows = c.step(BeginStep, &[carry], &[])?;
+    let x = c.step(Embed, &[rows, table], &[])?;
+    let k = c.step(Linear, &[x, to_keys], &[])?;
+    let v = c.step(Linear, &[x, to_values], &[])?;
+    c.step(KvWrite { group: 0 }, &[k_cache, k, rows], &[])?;
+    c.step(KvWrite { group: 0 }, &[v_cache, v, rows], &[])?;
+    let scale = 1.0 / (s.key_dim as f64).sqrt();
+    let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale, group: 0 };
+    c.step(attend, &[x, k_cache, v_cache, rows], &[attended])?;
+    c.step(HistoryWrite { group: 0 }, &[history, rows], &[])?;
+    c.step(GatherRows, &[attended], &[gathered])?;
+    c.step(Advance, &[carry, rows], &[])?;
+    c.step(Accept, &[carry, records], &[])?;
+    let plan = Arc::new(c.plan.finish());
+    Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance: c.tolerance })
+}
+
+/// Empty sequences; one may draw two tokens, the others many.
+fn first_carry() -> Result<Array, Stop> {
+    let mut state = Array::zeros(DType::U32, carry::RING + carry::RING_STEPS, SEQS)?;
+    let words = state.all_mut::<u32>();
+    for slot in 0..SEQS {
+        words[carry::word(carry::LEFT, slot)] = if slot == slot_of(2) { 2 } else { 100 };
+        (0..carry::ENDS).for_each(|i| words[carry::word(carry::END + i, slot)] = NONE);
+        words[carry::word(carry::END, slot)] = END;
+    }
+    Ok(state)
+}
+
+/// Slots are not the indices of sequences, in whichever step.
+fn slot_of(sequence: usize) -> usize {
+    (sequence * 17 + 5) % SEQS
+}
+
+fn record(random: &mut Random) -> u32 {
+    if random.below(30) == 0 { Record::NanLogits.encode() } else { random.below(VOCABULARY) as u32 }
+}
+
+/// Some of the sequences, in some order, with a chunk of a prompt or the token that they drew last.
+fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[u32], random: &mut Random) {
+    buffer.clear();
+    for sequence in random.permutation(SEQUENCES) {
+        let sequence = sequence as usize;
+        if buffer.rows() > 0 && random.below(4) == 0 {
+            continue;
+        }
+        let count = 1 + random.below(scene.chunk);
+        let tokens: Vec<u32> = match step > 1 && random.below(2) == 0 {
+            true => vec![LAST],
+            false => (0..count).map(|_| random.below(VOCABULARY) as u32).collect(),
+        };
+        let table = &pages[sequence * scene.pages()..][..scene.pages()];
+        let logits = [LogitWish::None, LogitWish::Last, LogitWish::All][random.below(3)];
+        let sampler: Option<&[u32]> = (random.below(4) > 0).then_some(&[]);
+        buffer.push(&SeqStep { slot: slot_of(sequence), tokens: &tokens, tables: &[table], logits, sampler });
+    }
+}
+
+/// A region whose value is another one.
+struct Mismatched(Region, String);
+
+/// All states, and the ports that the step has written.
+fn compare(rig: &mut Rig, plan: &Plan, d: &Definition, sizes: &Sizes, tolerance: f64) -> Result<(), Mismatched> {
+    let states = plan.interface.states.iter().enumerate().map(|(id, s)| (Region::State(id as u32), s.ty));
+    let ports = plan.interface.ports.iter().map(|(port, ty)| (Region::Port(*port), *ty));
+    for (region, ty) in states.chain(ports).filter(|(_, ty)| ty.rows.at(sizes) > 0) {
+        let found = rig.read(region, &ty, sizes).map_err(|e| Mismatched(region, e.to_string()))?;
+        if let Some(fault) = difference(&d.memory[&region], &found, tolerance) {
+            return Err(Mismatched(region, fault));
+        }
+    }
+    Ok(())
+}

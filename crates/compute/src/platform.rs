@@ -1,0 +1,116 @@
+//! What is asked of the operating system: how much memory this process may still take.
+
+/// What is assumed where the system can't be asked.
+const UNKNOWN: u64 = 4 << 30;
+
+/// Bytes that this process may still take: the least of what the machine, its control groups and the limit of its
+/// address space leave free.
+pub(crate) fn available_memory() -> u64 {
+    #[cfg(target_os = "linux")]
+    return linux::available_memory().unwrap_or(UNKNOWN);
+    #[cfg(not(target_os = "linux"))]
+    return UNKNOWN;
+}
+
+#[cfg(any(target_os = "linux", test))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod linux {
+    use std::fs::read_to_string;
+    use std::path::{Path, PathBuf};
+
+    /// What memory a kind of control group has: its root, then the files of the limit, of the use, and the counts of
+    /// `memory.stat` that the system takes back when it needs them.
+    struct Group {
+        root: &'static str,
+        limit: &'static str,
+        used: &'static str,
+        reclaimable: [&'static str; 2],
+    }
+
+    const V2: Group = Group {
+        root: "/sys/fs/cgroup",
+        limit: "memory.max",
+        used: "memory.current",
+        reclaimable: ["inactive_file", "active_file"],
+    };
+    const V1: Group = Group {
+        root: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        used: "memory.usage_in_bytes",
+        reclaimable: ["total_inactive_file", "total_active_file"],
+    };
+
+    pub(super) fn available_memory() -> Option<u64> {
+        let machine = read_to_string("/proc/meminfo").ok().and_then(|t| kilobytes(&t, "MemAvailable:"));
+        let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let group = groups.lines().flat_map(folders).filter_map(|(group, folder)| left_in_group(&group, &folder)).min();
+        let limit = read_to_string("/proc/self/limits").ok().and_then(|t| address_space(&t));
+        let size = read_to_string("/proc/self/status").ok().and_then(|t| kilobytes(&t, "VmSize:"));
+        let space = limit.map(|limit| limit.saturating_sub(size.unwrap_or(0)));
+        [machine, group, space].into_iter().flatten().min()
+    }
+
+    /// A line `name   123 kB`.
+    pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    }
+
+    /// The soft limit of the address space, if there is one.
+    pub(super) fn address_space(text: &str) -> Option<u64> {
+        let line = text.lines().find_map(|l| l.strip_prefix("Max address space"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
+    /// The folders of a line `id:controllers:path` of /proc/self/cgroup, from the process's own group up to the root:
+    /// every limit on the way counts.
+    fn folders(line: &str) -> Vec<(Group, PathBuf)> {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
+        let group = || match controllers {
+            "" => Some(V2),
+            c if c.split(',').any(|c| c == "memory") => Some(V1),
+            _ => None,
+        };
+        let Some(Group { root, .. }) = group() else { return Vec::new() };
+        let own = Path::new(root).join(path.trim_start_matches('/'));
+        let up = own.ancestors().take_while(|a| a.starts_with(root));
+        up.filter_map(|a| Some((group()?, a.to_owned()))).collect()
+    }
+
+    fn left_in_group(group: &Group, folder: &Path) -> Option<u64> {
+        let number = |file: &str| read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
+        let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
+        let limit = number(group.limit)?;
+        Some(limit.saturating_sub(number(group.used)?.saturating_sub(count(&stat, &group.reclaimable))))
+    }
+
+    /// The sum of lines `name 123`.
+    pub(super) fn count(stat: &str, names: &[&str]) -> u64 {
+        let line = |l: &str| {
+            let (name, value) = l.split_once(' ')?;
+            if names.contains(&name) { value.trim().parse::<u64>().ok() } else { None }
+        };
+        stat.lines().filter_map(line).fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_some_memory() {
+        assert!(available_memory() > 1 << 20 && UNKNOWN > 1 << 20);
+    }
+
+    #[test]
+    fn texts_of_the_kernel_are_read() {
+        assert_eq!(linux::kilobytes("MemTotal: 9 kB\nMemAvailable:    7 kB\n", "MemAvailable:"), Some(7 << 10));
+        assert_eq!(linux::kilobytes("MemAvailable: many", "MemAvailable:"), None);
+        let limits = |soft| format!("Max locked memory 1 1 bytes\nMax address space   {soft}   unlimited  bytes\n");
+        assert_eq!(linux::address_space(&limits("4096")), Some(4096));
+        assert_eq!(linux::address_space(&limits("unlimited")), None);
+        assert_eq!(linux::count("anon 5\ninactive_file 6\nactive_file 7\n", &["inactive_file", "active_file"]), 13);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a step names must be there: definitions index with the tokens, positions and page tables of a step, so these
+//! are checked before, as errors. Otherwise a step that is wrong would be a panic, and the states that the op had
+//! consumed would be gone.
+
+use inkstone_tensor::body::Node;
+use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, rows};
+use inkstone_tensor::{Array, Op};
+
+/// Checks what `op` will look up for operands `ins`; caches have `slots` places.
+pub(super) fn check(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
+    let all: Vec<usize> = (0..ins.len()).collect();
+    check_op(op, step, ins, slots, &all.into_iter().map(Some).collect::<Vec<_>>())
+}
+
+/// `of` says which operand of the whole step an operand of this op is; `None` for what a region computes inside.
+fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<usize>]) -> Result<(), StepError> {
+    let operand = |i: usize| of.get(i).copied().flatten().and_then(|i| ins.get(i));
+    match op {
+        Op::Region(region) => {
+            let outer = |v| region.body.inputs.iter().position(|i| *i == v).and_then(|i| of.get(i).copied().flatten());
+            region.body.nodes.iter().try_for_each(|Node { op, ins: values, .. }| {
+                let of: Vec<Option<usize>> = values.iter().map(|v| outer(*v)).collect();
+                check_op(op, step, ins, slots, &of)
+            })
+        }
+        Op::BeginStep(_) | Op::Advance(_) => operand(0).map_or(Ok(()), |c| lengths(step, c)),
+        Op::Embed(_) => match (operand(0), operand(1)) {
+            (Some(rows), Some(table)) => tokens(rows, table.rows()),
+            _ => Ok(()),
+        },
+        Op::KvWrite(op) => operand(2).map_or(Ok(()), |r| places(step, r, op.group, slots)),
+        Op::Attend(op) => operand(3).map_or(Ok(()), |r| places(step, r, op.group, slots)),
+        Op::HistoryWrite(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots)),
+        Op::Sample(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots)),
+        _ => Ok(()),
+    }
+}
+
+fn below(what: &'static str, value: usize, limit: usize) -> Result<(), StepError> {
+    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.saturating_sub(1) }) }
+}
+
+/// Lengths can grow by the rows of this step.
+fn lengths(step: &StepView, state: &Array) -> Result<(), StepError> {
+    if !state.is_of(&carry::CARRY) {
+        return Ok(());
+    }
+    let words = state.all::<u32>();
+    step.seqs.iter().filter(|s| (s.slot as usize) < SEQS).try_for_each(|s| {
+        let length = words.get(carry::word(carry::LENGTH, s.slot as usize)).copied().unwrap_or(0);
+        below("length of a sequence", length as usize + s.rows as usize, u32::MAX as usize)
+    })
+}
+
+/// Tokens are in the vocabulary.
+fn tokens(values: &Array, vocabulary: usize) -> Result<(), StepError> {
+    if !values.is_of(&ROWS) {
+        return Ok(());
+    }
+    rows(values.all()).try_for_each(|row| below("token", row.token as usize, vocabulary))
+}
+
+/// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not trusted.
+fn places(step: &StepView, values: &Array, group: usize, slots: usize) -> Result<(), StepError> {
+    if !values.is_of(&ROWS) || group >= GROUPS {
+        return Ok(());
+    }
+    let page = step.header.page as usize;
+    let mut reach = [0usize; SEQS];
+    for row in rows(values.all()) {
+        below("sequence of a row", row.seq as usize, step.seqs.len())?;
+        let pages = &mut reach[row.seq as usize];
+        *pages = (*pages).max(row.position as usize / page + 1);
+    }
+    for (seq, pages) in reach.iter().enumerate().take(step.seqs.len()) {
+        let table = step.table(seq, group);
+        below("pages up to a position", *pages, table.len() + 1)?;
+        table[..*pages].iter().try_for_each(|p| below("page", *p as usize, slots / page))?;
+    }
+    Ok(())
+}

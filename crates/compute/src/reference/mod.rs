@@ -1,0 +1,180 @@
+//! The reference engine: runs any plan, one step after the other, by the definitions of its ops. It ignores the kernels
+//! that a plan names, their layouts and their tiles, and knows nothing but safe code; so running a plan here and
+//! elsewhere, step by step, finds the first kernel that differs.
+
+mod guard;
+mod memory;
+mod run;
+mod weights;
+
+use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
+use crate::kernel::{EngineOptions, Kernel, Layout, Numerics, Pattern, Registry, Tiling};
+use crate::plan::{Plan, WeightSlot};
+use crate::{Error, Result, platform};
+use inkstone_tensor::op::Arrays;
+use inkstone_tensor::step::StepView;
+use inkstone_tensor::{Op, Progress, WeightSource};
+use memory::{Budget, Memory};
+use run::Program;
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The entry of a kernel from outside for this engine: the results of an op from its operands, as
+/// [`Op::eval`] gives them. States that the op consumes are moved in and come back as results.
+pub type ReferenceKernel = fn(&Op, &StepView, Arrays) -> Arrays;
+
+/// The reference engine.
+#[derive(Debug)]
+pub struct Reference {
+    caps: Caps,
+    registry: Registry,
+    device: Arc<Device>,
+}
+
+/// What queues and buffers share.
+#[derive(Debug)]
+struct Device {
+    budget: Arc<Budget>,
+    /// Held while a plan runs or the host touches memory: plans share arenas and states.
+    running: Mutex<()>,
+}
+
+impl Device {
+    /// A panic of a step does not end the engine: what it protects is put back by those who took it.
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reference {
+    /// Its name.
+    pub const NAME: &'static str = "reference";
+
+    /// The engine on this machine. Its budget is that of the options, or the memory that is free now; threads are
+    /// ignored.
+    ///
+    /// # Errors
+    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`ReferenceKernel`].
+    pub fn new(options: &EngineOptions) -> Result<Reference> {
+        if let Some(kernel) = options.kernels.iter().find(|k| outside(k).is_none()) {
+            let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
+            return Err(Error::KernelEntry { kernel, engine, expected: "a ReferenceKernel" });
+        }
+        let memory = if options.budget > 0 { options.budget } else { platform::available_memory() };
+        let caps = Caps {
+            name: Self::NAME.to_owned(),
+            memory,
+            features: Vec::new(),
+            bindings: usize::MAX,
+            rows: vec![1, 8, 512],
+            logit_rows: vec![1, 8, 64],
+            exec: vec![Exec::Steps],
+        };
+        let registry = options.apply(Self::NAME, vec![Layout::FILE], vec![eval()]);
+        let device = Arc::new(Device { budget: Arc::new(Budget::new(memory)), running: Mutex::new(()) });
+        Ok(Reference { caps, registry, device })
+    }
+}
+
+/// The kernel of everything.
+fn eval() -> Kernel {
+    Kernel {
+        name: "eval",
+        implements: Pattern::AnyOp,
+        requires: &[],
+        numerics: Numerics::DEFINITION,
+        weights: &[],
+        layouts: &[Layout::FILE],
+        activations: None,
+        rows: usize::MAX,
+        tiling: |_, _| Tiling::WHOLE,
+        entry: Arc::new(()),
+    }
+}
+
+/// The entry of a kernel, if it is one from outside.
+fn outside(kernel: &Kernel) -> Option<ReferenceKernel> {
+    kernel.entry.downcast_ref().copied()
+}
+
+impl Engine for Reference {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        Ok(Buffer::new(Arc::new(Memory::new(&self.device.budget, bytes, usage.name())?), bytes))
+    }
+
+    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
+        weights::load(&self.device.budget, source, weights, progress)
+    }
+
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        if !self.caps.exec.contains(&exec) {
+            let known = self.caps.exec.iter().map(|e| format!("{e:?}").to_lowercase()).collect::<Vec<_>>().join(", ");
+            let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
+            return Err(Error::NoExecutor { engine, exec, known });
+        }
+        let kernel = |name: &str| self.registry.get(name).and_then(outside);
+        let kernels = plan.steps.iter().map(|s| kernel(&s.kernel)).collect();
+        Ok(Arc::new(Program::new(plan, bind, kernels)?))
+    }
+
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(Inline { device: self.device.clone(), last: 0 }))
+    }
+}
+
+/// A queue whose work is done when `submit` returns.
+struct Inline {
+    device: Arc<Device>,
+    last: u64,
+}
+
+impl Inline {
+    fn check(&self, ticket: Ticket) -> Result<()> {
+        if ticket.0 <= self.last { Ok(()) } else { Err(foreign("ticket")) }
+    }
+}
+
+fn foreign(what: &'static str) -> Error {
+    Error::Foreign { what, engine: Reference::NAME.to_owned() }
+}
+
+impl Queue for Inline {
+    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+        let executable: &dyn Any = executable.as_ref();
+        let program: &Program = executable.downcast_ref().ok_or_else(|| foreign("executable"))?;
+        let _running = self.device.lock();
+        program.run()?;
+        self.last += 1;
+        Ok(Ticket(self.last))
+    }
+
+    fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        dst.check(offset, bytes.len())?;
+        let memory: &Memory = dst.get(Reference::NAME)?;
+        let _running = self.device.lock();
+        memory.write(offset as usize, bytes)
+    }
+
+    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.check(after)?;
+        src.check(offset, into.len())?;
+        let memory: &Memory = src.get(Reference::NAME)?;
+        let _running = self.device.lock();
+        memory.read(offset as usize, into)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        self.check(ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests;

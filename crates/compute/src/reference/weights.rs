@@ -1,0 +1,73 @@
+//! Weights of the reference engine: the bytes of their source where they are, read row by row.
+
+use super::memory::{Budget, Charge};
+use crate::engine::Weights;
+use crate::plan::WeightSlot;
+use crate::{Error, Result};
+use inkstone_tensor::{Array, Dim, NoMemory, Progress, SourceError, WeightBytes, WeightInfo, WeightSource};
+use std::sync::Arc;
+
+/// A weight of each slot, in order.
+pub(super) struct Loaded {
+    pub(super) slots: Vec<WeightSlot>,
+    pub(super) arrays: Vec<Array>,
+    _charges: Vec<Charge>,
+}
+
+pub(super) fn load(
+    budget: &Arc<Budget>,
+    source: &dyn WeightSource,
+    slots: &[WeightSlot],
+    progress: &dyn Progress,
+) -> Result<Weights> {
+    let bytes = |s: &WeightSlot| s.ty.bytes(&Default::default());
+    let total = slots.iter().map(bytes).fold(0, u64::saturating_add);
+    let (mut arrays, mut charges, mut copied, mut done) = (Vec::new(), Vec::new(), 0u64, 0u64);
+    for slot in slots {
+        if progress.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let mut array = weight(source, slot)?;
+        // Definitions read words in place where they find them aligned, which a source need not promise.
+        if slot.ty.dtype.block_bytes() == 4 && bytemuck::try_cast_slice::<u8, u32>(array.bytes()).is_err() {
+            charges.push(budget.charge(array.bytes().len() as u64, "a weight")?);
+            copied = copied.saturating_add(array.bytes().len() as u64);
+            array = aligned(&array)?;
+        }
+        arrays.push(array);
+        done = done.saturating_add(bytes(slot));
+        progress.update(done, total);
+    }
+    Ok(Weights::new(Arc::new(Loaded { slots: slots.to_vec(), arrays, _charges: charges }), copied))
+}
+
+/// The weight as it lies in its source, if it is of the slot's type.
+fn weight(source: &dyn WeightSource, slot: &WeightSlot) -> Result<Array> {
+    let unreadable = |reason: String| SourceError { tensor: slot.name.to_string(), reason };
+    let info = source.info(&slot.name).ok_or_else(|| unreadable("not in the source".to_owned()))?;
+    let Dim::N(rows) = slot.ty.rows else { return Err(mismatch(slot, &info)) };
+    let cols = info.dims.first() == Some(&(slot.ty.cols as u64));
+    let product = info.dims.iter().skip(1).try_fold(1u64, |product, dim| product.checked_mul(*dim));
+    if info.dtype != slot.ty.dtype || !cols || product != Some(rows as u64) || slot.ty.state {
+        return Err(mismatch(slot, &info));
+    }
+    let bytes: WeightBytes = source.bytes(&slot.name)?;
+    let (offset, len, held) = (bytes.offset, bytes.len, (*bytes.data).as_ref().len());
+    Array::shared(slot.ty.dtype, rows, slot.ty.cols, bytes).ok_or_else(|| {
+        let expected = slot.ty.bytes(&Default::default());
+        unreadable(format!("{len} bytes at {offset} of {held}, expected {expected}")).into()
+    })
+}
+
+fn mismatch(slot: &WeightSlot, info: &WeightInfo) -> Error {
+    let dims: Vec<String> = info.dims.iter().rev().map(u64::to_string).collect();
+    let found = format!("{}[{}]", info.dtype.name().to_ascii_lowercase(), dims.join(", "));
+    Error::WeightType { tensor: slot.name.to_string(), found, expected: slot.ty.to_string() }
+}
+
+fn aligned(array: &Array) -> Result<Array> {
+    let no_memory = |source: NoMemory| Error::NoMemory { what: "a weight", source };
+    let mut copy = Array::zeros(array.dtype(), array.rows(), array.cols()).map_err(no_memory)?;
+    copy.bytes_mut().copy_from_slice(array.bytes());
+    Ok(copy)
+}

@@ -1,0 +1,127 @@
+//! A plan as tiles that wait for steps instead of barriers. Tiles are claimed in plan order; before it runs, a tile
+//! waits until the steps that its own step waits for are done. The waits follow from the byte ranges of the finished
+//! plan, so plans can be linked and share an arena; what follows from other waits is left out.
+
+mod check;
+mod counters;
+mod set;
+
+pub use counters::Counters;
+
+use crate::plan::{Arg, Grid, Plan, Step};
+use inkstone_tensor::{Dim, Sizes};
+use set::StepSet;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// A step of a [`TileProgram`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Name of its op.
+    pub op: String,
+    /// Its tiles.
+    pub grid: Grid,
+    /// Indices of the steps that must be done before one of its tiles runs; all are earlier, the latest first.
+    pub waits: SmallVec<[usize; 4]>,
+}
+
+/// The tiles of a plan and what they wait for: one counter a step, no barrier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileProgram {
+    work: Vec<Work>,
+    bucket: Sizes,
+}
+
+/// When a step has tiles. Each case implies those before it, because every logit row is a row of the step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Presence {
+    Always,
+    WithRows,
+    WithLogitRows,
+    Never,
+}
+
+impl Presence {
+    const ALL: [Presence; 4] = [Presence::Always, Presence::WithRows, Presence::WithLogitRows, Presence::Never];
+
+    fn of(step: &Step, bucket: &Sizes) -> Presence {
+        match step.grid.rows {
+            _ if step.grid.tiles(bucket) == 0 => Presence::Never,
+            Dim::N(_) | Dim::Slots => Presence::Always,
+            Dim::Rows => Presence::WithRows,
+            Dim::LogitRows => Presence::WithLogitRows,
+        }
+    }
+}
+
+impl TileProgram {
+    /// Derives the waits. Two steps that touch a common byte, of which one writes it, run in plan order.
+    ///
+    /// A wait is left out if it follows from others. A step without tiles is done at once and passes no order on, so
+    /// step k orders i after j only if it has tiles whenever both i and j have.
+    pub fn new(plan: &Plan) -> TileProgram {
+        let count = plan.steps.len();
+        let presence: Vec<Presence> = plan.steps.iter().map(|s| Presence::of(s, &plan.bucket)).collect();
+        // For each presence p: the steps that have tiles only if those of presence p have.
+        let implying = Presence::ALL.map(|p| {
+            let mut set = StepSet::new(count);
+            (0..count).filter(|k| presence[*k] >= p).for_each(|k| set.insert(k));
+            set
+        });
+        let mut ordered: Vec<StepSet> = Vec::with_capacity(count);
+        let mut work = Vec::with_capacity(count);
+        for (i, step) in plan.steps.iter().enumerate() {
+            let (mut waits, mut done) = (SmallVec::new(), StepSet::new(count));
+            for j in (0..i).rev() {
+                if !done.contains(j) {
+                    if !conflict(step, &plan.steps[j], &plan.bucket) {
+                        continue;
+                    }
+                    waits.push(j);
+                    done.insert(j);
+                }
+                if presence[j] <= presence[i] {
+                    done.extend(&ordered[j]);
+                } else {
+                    done.extend_among(&ordered[j], &implying[presence[j] as usize]);
+                }
+            }
+            work.push(Work { op: step.op.name().to_owned(), grid: step.grid, waits });
+            ordered.push(done);
+        }
+        TileProgram { work, bucket: plan.bucket }
+    }
+
+    /// Its steps.
+    pub fn work(&self) -> &[Work] {
+        &self.work
+    }
+}
+
+/// Whether two steps touch a common byte and one of them writes it.
+fn conflict(a: &Step, b: &Step, bucket: &Sizes) -> bool {
+    let end = |arg: &Arg| arg.offset.saturating_add(arg.ty.bytes(bucket));
+    let clash =
+        |a: &Arg, b: &Arg| a.region == b.region && (a.write || b.write) && a.offset < end(b) && b.offset < end(a);
+    a.args.iter().any(|a| b.args.iter().any(|b| clash(a, b)))
+}
+
+impl fmt::Display for TileProgram {
+    /// One line a step: its index, op, tiles at the bucket and waits.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (i, w) in self.work.iter().enumerate() {
+            let tiles = w.grid.tiles(&self.bucket);
+            let unit = if tiles == 1 { "tile" } else { "tiles" };
+            write!(f, "{i:4} {:14} {tiles:4} {unit}", w.op)?;
+            if !w.waits.is_empty() {
+                write!(f, "{:1$} after", "", 5 - unit.len())?;
+                w.waits.iter().rev().try_for_each(|j| write!(f, " {j}"))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

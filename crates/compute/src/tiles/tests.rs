@@ -1,0 +1,296 @@
+use super::*;
+use crate::conformance::plan::{How, Place, PlanBuilder};
+use crate::kernel::{Layout, Numerics, Tiling};
+use crate::plan::{Port, Region};
+use crate::{Cut, Error};
+use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, Embed, Expr, GatherRows, KvWrite, Map, Term};
+use inkstone_tensor::step::{RECORDS, carry};
+use inkstone_tensor::{DType, Op, Type};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+
+const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: 32 };
+/// What a step may have: nothing, rows only, both; fewer than the bucket, too.
+const SIZES: [Sizes; 4] = [
+    Sizes { rows: 0, logit_rows: 0, ..BUCKET },
+    Sizes { logit_rows: 0, ..BUCKET },
+    BUCKET,
+    Sizes { rows: 5, logit_rows: 3, ..BUCKET },
+];
+
+fn map(inputs: usize) -> Op {
+    let mut terms = vec![Term::In(0)];
+    (1..inputs).for_each(|i| terms.extend([Term::In(i as u8), Term::Add]));
+    Map(Expr::new(&terms)).into()
+}
+
+/// Two layers and a head. The arena is reused as a compiler would: what is dead is overwritten.
+fn plan() -> Plan {
+    let cut = How { kernel: "tiled", tiling: Tiling { row_block: 2, col_block: 8, col_blocks: 2 } };
+    let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
+    let mut b = PlanBuilder::new("body+head", BUCKET);
+    let carry = b.state("carry", carry::CARRY);
+    let cache = Type::new(DType::F32, Dim::Slots, 16).state();
+    let caches = [0, 1].map(|layer| [b.state(&format!("k{layer}"), cache), b.state(&format!("v{layer}"), cache)]);
+    let table = b.weight("table", Type::f32(Dim::N(9), 16), Layout::FILE, Numerics::DEFINITION);
+    let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 16));
+    let logits = b.port(Port::Logits, Type::f32(Dim::LogitRows, 16));
+    let records = b.port(Port::Records, RECORDS);
+    let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
+    let mut x = b.step(rows_only, Embed.into(), &[rows, table], &[]).unwrap()[0];
+    for [k, v] in caches {
+        let one = |b: &mut PlanBuilder, ins: &[Place]| b.step(cut, map(ins.len()), ins, &[]).unwrap()[0];
+        let (q, key, value) = (one(&mut b, &[x]), one(&mut b, &[x]), one(&mut b, &[x]));
+        b.step(rows_only, KvWrite { group: 0 }.into(), &[k, key, rows], &[]).unwrap();
+        b.step(rows_only, KvWrite { group: 0 }.into(), &[v, value, rows], &[]).unwrap();
+        let attend = Attend { heads: 2, kv_heads: 2, scale: 1.0, group: 0 };
+        let a = b.step(rows_only, attend.into(), &[q, k, v, rows], &[]).unwrap()[0];
+        x = one(&mut b, &[a, x, q]);
+    }
+    b.step(cut, map(1), &[x], &[hidden]).unwrap();
+    b.step(How::EVAL, Advance.into(), &[carry, rows], &[]).unwrap();
+    let chosen = b.step(rows_only, GatherRows.into(), &[hidden], &[]).unwrap()[0];
+    b.step(cut, map(2), &[chosen, chosen], &[logits]).unwrap();
+    b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
+    b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap();
+    let mut plan = b.finish();
+    reuse(&mut plan);
+    plan
+}
+
+/// Folds the arena: values of the second layer lie where values of the first have died.
+fn reuse(plan: &mut Plan) {
+    let mut places: Vec<(u64, u64, u32)> = Vec::new();
+    let steps = plan.steps.clone();
+    let last = |value: u32| steps.iter().rposition(|s| s.args.iter().any(|a| a.value == value)).unwrap_or(0);
+    let mut at: BTreeMap<u32, u64> = BTreeMap::new();
+    for (i, step) in steps.iter().enumerate() {
+        for a in step.outs().filter(|a| a.region == Region::Arena) {
+            let bytes = a.ty.bytes(&plan.bucket).next_multiple_of(64);
+            let free = |start: u64| places.iter().all(|(s, e, v)| last(*v) < i || *e <= start || start + bytes <= *s);
+            let start = (0..).map(|n| n * 64).find(|start| free(*start)).unwrap();
+            places.push((start, start + bytes, a.value));
+            at.insert(a.value, start);
+        }
+    }
+    for a in plan.steps.iter_mut().flat_map(|s| &mut s.args).filter(|a| a.region == Region::Arena) {
+        a.offset = at[&a.value];
+    }
+    plan.arena_bytes = places.iter().map(|(_, end, _)| *end).max().unwrap_or(0);
+}
+
+#[test]
+fn programs_print() {
+    let program = TileProgram::new(&plan());
+    let expected = "   0 begin_step        1 tile
+   1 embed             3 tiles after 0
+   2 map               8 tiles after 1
+   3 map               8 tiles after 1
+   4 map               8 tiles after 1
+   5 kv_write          3 tiles after 3
+   6 kv_write          3 tiles after 4
+   7 attend            3 tiles after 2 5 6
+   8 map               8 tiles after 7
+   9 map               8 tiles after 8
+  10 map               8 tiles after 8
+  11 map               8 tiles after 8
+  12 kv_write          3 tiles after 10
+  13 kv_write          3 tiles after 11
+  14 attend            3 tiles after 9 12 13
+  15 map               8 tiles after 14
+  16 map               8 tiles after 15
+  17 advance           1 tile  after 0
+  18 gather_rows       2 tiles after 16 17
+  19 map               4 tiles after 18
+  20 accept            1 tile  after 17
+  21 begin_step        1 tile  after 14 17 19 20
+";
+    assert_eq!(program.to_string(), expected);
+}
+
+#[test]
+fn the_plan_of_these_tests_is_one_that_engines_take() {
+    let plan = plan();
+    plan.check().unwrap();
+    let values: u64 = plan.steps.iter().flat_map(Step::outs).map(|a| a.ty.bytes(&BUCKET)).sum();
+    assert!(plan.arena_bytes < values / 2, "memory is reused, so there are hazards of all kinds");
+}
+
+#[test]
+fn derived_waits_pass_the_check_at_all_sizes() {
+    let plan = plan();
+    let program = TileProgram::new(&plan);
+    SIZES.iter().for_each(|sizes| program.check(&plan, sizes).unwrap());
+}
+
+#[test]
+fn every_wait_that_is_taken_out_is_missed() {
+    let plan = plan();
+    let full = TileProgram::new(&plan);
+    let mut count = 0;
+    for step in 0..full.work.len() {
+        for wait in full.work[step].waits.clone() {
+            let mut program = full.clone();
+            program.work[step].waits.retain(|w| *w != wait);
+            let found = SIZES.iter().find_map(|sizes| program.check(&plan, sizes).err());
+            assert!(matches!(found, Some(Error::Hazard { .. })), "step {step} without its wait for {wait}\n{full}");
+            count += 1;
+        }
+    }
+    assert!(count > plan.steps.len(), "{count} waits");
+}
+
+#[test]
+fn a_step_without_tiles_passes_no_order_on() {
+    // a (always) -> b (logit rows) -> c (always), where c also overwrites what a wrote.
+    let mut b = PlanBuilder::new("p", BUCKET);
+    let records = b.port(Port::Records, RECORDS);
+    let carry = b.state("carry", carry::CARRY);
+    b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
+    b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
+    b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
+    let mut plan = b.finish();
+    plan.steps[0].grid.rows = Dim::N(1);
+    plan.steps[2].grid.rows = Dim::N(1);
+    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1, 0]);
+    plan.steps[1].grid.rows = Dim::N(1);
+    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1]);
+    // Between two steps that have logit rows, one that has rows is never empty.
+    plan.steps.iter_mut().zip([Dim::LogitRows, Dim::Rows, Dim::LogitRows]).for_each(|(s, d)| s.grid.rows = d);
+    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1]);
+}
+
+#[test]
+fn results_that_tiles_share_are_hazards() {
+    let program = |change: fn(&mut Step)| {
+        let mut plan = plan();
+        change(&mut plan.steps[2]);
+        TileProgram::new(&plan).check(&plan, &BUCKET)
+    };
+    let shared = |r: Result<(), Error>| matches!(r, Err(Error::Hazard { first: 2, second: 2, .. }));
+    program(|_| ()).unwrap();
+    assert!(shared(program(|s| s.args[1].cut = Cut { rows: true, cols: false })));
+    assert!(shared(program(|s| s.args[1].cut = Cut { rows: false, cols: true })));
+    // On the bytes of an operand, which other tiles read.
+    assert!(shared(program(|s| s.args[1].offset = s.args[0].offset)));
+}
+
+#[test]
+fn the_program_of_another_plan_is_refused() {
+    let mut plan = plan();
+    let program = TileProgram::new(&plan);
+    plan.steps.pop();
+    assert!(matches!(program.check(&plan, &BUCKET), Err(Error::BadPlan { .. })));
+}
+
+/// Memory that knows who is in it: for each 64-byte line the version (the last step that wrote it), and how many are in.
+#[derive(Default)]
+struct Line {
+    version: AtomicU32,
+    /// Readers, or writers as negative numbers.
+    inside: AtomicI64,
+}
+
+/// Lines that a step touches, and for those that it reads their version when steps run one after the other.
+type Touched = Vec<(Region, u64, bool, u32)>;
+
+/// The work of each step, by running the plan in order.
+fn work(plan: &Plan, sizes: &Sizes) -> (Vec<Touched>, BTreeMap<(Region, u64), Line>) {
+    let mut versions: BTreeMap<(Region, u64), u32> = BTreeMap::new();
+    let mut all = Vec::new();
+    for (i, step) in plan.steps.iter().enumerate() {
+        let mut touched = Touched::new();
+        if step.grid.tiles(sizes) > 0 {
+            for write in [false, true] {
+                for a in step.args.iter().filter(|a| a.write == write) {
+                    for line in a.offset / 64..(a.offset + a.ty.bytes(sizes)).div_ceil(64) {
+                        let version = versions.entry((a.region, line)).or_default();
+                        touched.push((a.region, line, write, *version));
+                    }
+                }
+            }
+            touched
+                .iter()
+                .filter(|t| t.2)
+                .map(|t| (t.0, t.1))
+                .for_each(|line| *versions.entry(line).or_default() = i as u32 + 1);
+        }
+        all.push(touched);
+    }
+    (all, versions.into_keys().map(|key| (key, Line::default())).collect())
+}
+
+/// Runs the tiles on several threads that dawdle at random; returns the conflicts that were seen.
+fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<String> {
+    let (touched, lines) = work(plan, sizes);
+    let faults = Mutex::new(Vec::new());
+    let mut counters = Counters::new(program);
+    counters.begin(program, sizes);
+    let ran = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for worker in 0..4u64 {
+            let (counters, lines, touched, faults, ran) = (&counters, &lines, &touched, &faults, &ran);
+            scope.spawn(move || {
+                let mut random = seed.wrapping_mul(31).wrapping_add(worker) | 1;
+                let mut dawdle = || {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (0..random >> 61).for_each(|_| std::thread::yield_now());
+                };
+                let mut cursor = 0;
+                while let Some((step, _tile)) = counters.claim(&mut cursor) {
+                    while !counters.ready(program, step) {
+                        std::thread::yield_now();
+                    }
+                    // A tile touches its step's lines; writers of one step may be in together, each in its part.
+                    let reads: Vec<_> = touched[step].iter().filter(|t| !t.2).collect();
+                    let own =
+                        |t: &&&(Region, u64, bool, u32)| !touched[step].iter().any(|w| w.2 && (w.0, w.1) == (t.0, t.1));
+                    for (region, line, _, version) in reads.iter().filter(own) {
+                        let l = &lines[&(*region, *line)];
+                        if l.inside.fetch_add(1, Ordering::SeqCst) < 0 || l.version.load(Ordering::SeqCst) != *version {
+                            faults.lock().unwrap().push(format!("step {step} reads {region} line {line}"));
+                        }
+                    }
+                    for (region, line, ..) in touched[step].iter().filter(|t| t.2) {
+                        let l = &lines[&(*region, *line)];
+                        if l.inside.fetch_sub(1, Ordering::SeqCst) > 0 {
+                            faults.lock().unwrap().push(format!("step {step} writes {region} line {line}"));
+                        }
+                        l.version.store(step as u32 + 1, Ordering::SeqCst);
+                    }
+                    dawdle();
+                    for (region, line, ..) in reads.iter().filter(own) {
+                        lines[&(*region, *line)].inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                    for (region, line, ..) in touched[step].iter().filter(|t| t.2) {
+                        lines[&(*region, *line)].inside.fetch_add(1, Ordering::SeqCst);
+                    }
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    counters.finish(step);
+                }
+            });
+        }
+    });
+    let tiles: usize = plan.steps.iter().map(|s| s.grid.tiles(sizes)).sum();
+    assert!(counters.is_finished() && ran.into_inner() == tiles, "each tile runs once");
+    faults.into_inner().unwrap()
+}
+
+#[test]
+fn threads_that_follow_the_counters_meet_no_hazard() {
+    let plan = plan();
+    let program = TileProgram::new(&plan);
+    for (seed, sizes) in (0..40).zip(SIZES.iter().cycle()) {
+        let faults = run(&plan, &program, sizes, seed);
+        assert!(faults.is_empty(), "seed {seed}, {sizes:?}: {faults:?}");
+    }
+}
+
+#[test]
+fn threads_that_wait_for_nothing_meet_hazards() {
+    let plan = plan();
+    let mut program = TileProgram::new(&plan);
+    program.work.iter_mut().for_each(|w| w.waits.clear());
+    assert!((0..40).any(|seed| !run(&plan, &program, &BUCKET, seed).is_empty()));
+}
