@@ -46,8 +46,7 @@ fn check(name: &str) {
 
     for g in &golden.greedy {
         assert_eq!(model.generator().encode(&g.prompt, &Options::default()).unwrap(), g.prompt_ids);
-        let mut options = Options::default().temperature(0.0).max_tokens(g.greedy.len() as u64);
-        options.ignore_end = true;
+        let options = Options::default().temperature(0.0).max_tokens(g.greedy.len() as u64).ignore_end(true);
         let reply = model.generate(&g.prompt, &options).unwrap();
         assert_eq!(reply.ids, g.greedy, "{name}: {}", g.prompt);
         assert!(g.whole.starts_with(&format!("{}{}", g.prompt, &reply.text[..20])), "{}", reply.text);

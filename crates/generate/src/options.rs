@@ -144,6 +144,34 @@ impl Options {
         self
     }
 
+    /// Adds to the logit of a token.
+    #[must_use]
+    pub fn logit_bias(mut self, id: u32, bias: f32) -> Self {
+        self.logit_bias.push((id, bias));
+        self
+    }
+
+    /// Bans tokens.
+    #[must_use]
+    pub fn ban(mut self, ids: impl IntoIterator<Item = u32>) -> Self {
+        self.banned.extend(ids);
+        self
+    }
+
+    /// No end token before so many tokens.
+    #[must_use]
+    pub fn min_tokens(mut self, tokens: u32) -> Self {
+        self.min_tokens = tokens;
+        self
+    }
+
+    /// The vocabulary's end tokens end the generation, or not.
+    #[must_use]
+    pub fn ignore_end(mut self, ignore: bool) -> Self {
+        self.ignore_end = ignore;
+        self
+    }
+
     /// Special tokens are parsed out of the prompt, or not.
     #[must_use]
     pub fn special(mut self, parse: bool) -> Self {

@@ -6,9 +6,9 @@ use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket
 use inkstone_graph::{Compiled, Kind, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
+use inkstone_tensor::Progress;
 use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{LogitRow, NONE, SEQS, StepBuffer, carry};
-use inkstone_tensor::Progress;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -179,7 +179,8 @@ impl Runner {
     fn executable(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Arc<dyn Executable>> {
         let caps = self.engine.caps();
         let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
-        let key = Key { kinds, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
+        let key =
+            Key { kinds, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
         if let Some(ready) = self.ready.get(&key) {
             return Ok(ready.clone());
         }

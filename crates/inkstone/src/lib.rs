@@ -37,6 +37,6 @@ pub use inkstone_tensor as tensor;
 pub use inkstone_text as text;
 
 pub use inkstone_generate::{
-    Cancel, Defaults, FinishReason, Flow, Generator, Limit, Options, Piece, Reply, RunConfig, Stream, Timings, TokenScore,
-    Usage,
+    Cancel, Defaults, FinishReason, Flow, Generator, Limit, Options, Piece, Reply, RunConfig, Stream, Timings,
+    TokenScore, Usage,
 };

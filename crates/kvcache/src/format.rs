@@ -13,8 +13,7 @@ pub struct Format {
 }
 
 /// The formats, the default first.
-pub static FORMATS: &[Format] =
-    &[Format { name: "f16", dtype: DType::F16 }, Format { name: "f32", dtype: DType::F32 }];
+pub static FORMATS: &[Format] = &[Format { name: "f16", dtype: DType::F16 }, Format { name: "f32", dtype: DType::F32 }];
 
 impl Format {
     /// The format of this name.

@@ -98,7 +98,13 @@ fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
             let all = f.metadata.u32s(&key)?.unwrap_or_default();
             match all.first() {
                 Some(first) if all.iter().all(|h| h == first) => *first as usize,
-                Some(_) => return Err(Error::NotYet { what: "layers with different heads are", key, value: format!("{all:?}") }),
+                Some(_) => {
+                    return Err(Error::NotYet {
+                        what: "layers with different heads are",
+                        key,
+                        value: format!("{all:?}"),
+                    });
+                }
                 None => return Err(f.bad(NAME, "an empty array", &rule)),
             }
         }

@@ -74,7 +74,9 @@ fn rope(c: &Config, source: &dyn WeightSource) -> Result<Rope, Error> {
     let pairs = c.rope.dims / 2;
     let factors = match source.info(FACTORS) {
         None => None,
-        Some(info) if info.dtype == DType::F32 && info.dims == [pairs as u64] => Some(crate::weight_f32(source, FACTORS)?),
+        Some(info) if info.dtype == DType::F32 && info.dims == [pairs as u64] => {
+            Some(crate::weight_f32(source, FACTORS)?)
+        }
         Some(info) => {
             let (tensor, found) = (FACTORS.to_owned(), format!("{} {:?}", info.dtype, info.dims));
             return Err(Error::Factors { tensor, found, pairs });

@@ -1,0 +1,149 @@
+//! A row's result depends on its own sequence only: the same bits alone, in any batch, in any chunking.
+
+use inkstone::kvcache::Format;
+use inkstone::tensor::sampling::log_probs;
+use inkstone::{Model, ModelOptions, Options, Reply, Stream, TokenScore};
+use inkstone_tests::{bits, json, oracle};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    ids: Vec<u32>,
+}
+
+/// Two layers, four query heads, two KV heads.
+const MODEL: &str = "archs/llama";
+
+fn model(options: ModelOptions) -> Model {
+    let format = Format::named("f32").unwrap();
+    Model::open_with(oracle(MODEL).join("model.gguf"), &options.engine("reference").kv_type(format)).unwrap()
+}
+
+fn ids() -> Vec<u32> {
+    json::<Case>(&oracle(MODEL).join("case.json")).ids
+}
+
+/// Draws that go on to the limit.
+fn plain(seed: u64, tokens: u64) -> Options {
+    Options::default().seed(seed).max_tokens(tokens).ignore_end(true)
+}
+
+/// Draws with all the scores that can be had: they depend on every logit.
+fn draws(seed: u64, tokens: u64) -> Options {
+    plain(seed, tokens).logprobs(20)
+}
+
+fn score_bits(scores: &[TokenScore]) -> Vec<u32> {
+    let of =
+        |s: &TokenScore| [vec![s.id, s.logprob.to_bits()], s.top.iter().flat_map(|(i, p)| [*i, p.to_bits()]).collect()];
+    scores.iter().flat_map(|s| of(s).concat()).collect()
+}
+
+fn same(a: &Reply, b: &Reply, what: &str) {
+    assert_eq!(a.ids, b.ids, "{what}");
+    assert_eq!(score_bits(&a.logprobs), score_bits(&b.logprobs), "{what}");
+}
+
+#[test]
+fn every_split_of_a_prompt_gives_the_same_bits() {
+    let (model, ids) = (model(ModelOptions::default()), &ids()[..48]);
+    let whole = bits(&model.logits(ids, None).unwrap());
+    for n in 1..ids.len() {
+        let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
+        assert_eq!(bits(&rest_at_once), whole, "{n}, then the rest");
+        let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
+        assert_eq!(bits(&rest_one_by_one), whole, "{n}, then one by one");
+    }
+}
+
+#[test]
+fn prefill_then_decode_equals_prefill() {
+    let (model, ids) = (model(ModelOptions::default()), ids());
+    for n in [1, 2, 17, 33, 64] {
+        let reply = model.generate_ids(&ids[..n], &draws(n as u64, 40)).unwrap();
+        let all: Vec<u32> = ids[..n].iter().chain(&reply.ids).copied().collect();
+        let logits = model.logits(&all, None).unwrap();
+        let vocab = logits.len() / all.len();
+        for (i, score) in reply.logprobs.iter().enumerate() {
+            let row = &logits[(n - 1 + i) * vocab..][..vocab];
+            let wanted = log_probs(row, score.id, 20).unwrap();
+            assert_eq!(score.logprob.to_bits(), (wanted.token as f32).to_bits(), "prompt {n}, token {i}");
+            let found: Vec<_> = score.top.iter().map(|(id, p)| (*id, p.to_bits())).collect();
+            let wanted: Vec<_> = wanted.top.iter().map(|(id, p)| (*id, (*p as f32).to_bits())).collect();
+            assert_eq!(found, wanted, "prompt {n}, token {i}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
+    let ids = ids();
+    // Prompts of all lengths, so that decodes, whole prompts and chunks of prompts meet in a step.
+    let requests: Vec<(&[u32], Options)> =
+        (0..7).map(|i| (&ids[i..i + 1 + 11 * i % 60], draws(i as u64, 6 + 9 * i as u64 % 20))).collect();
+    let alone: Vec<Reply> = {
+        let model = model(ModelOptions::default());
+        requests.iter().map(|(prompt, options)| model.generate_ids(prompt, options).unwrap()).collect()
+    };
+    for chunk in [0, 1, 3, 8] {
+        for sequences in [7, 3] {
+            let model = model(ModelOptions::default().chunk(chunk).sequences(sequences));
+            let mut streams: Vec<(Stream, Vec<TokenScore>)> = Vec::new();
+            for (i, (prompt, options)) in requests.iter().enumerate() {
+                streams.push((model.stream_ids(prompt, options).unwrap(), Vec::new()));
+                // Sequences join while others are under way.
+                for (stream, scores) in streams.iter_mut().take(i % 3) {
+                    if let Some(piece) = stream.next() {
+                        scores.extend(piece.unwrap().logprobs);
+                    }
+                }
+            }
+            // Readers that are ahead and behind.
+            for turn in 0..200 {
+                for (i, (stream, scores)) in streams.iter_mut().enumerate() {
+                    if turn % (i + 1) == 0
+                        && let Some(piece) = stream.next()
+                    {
+                        scores.extend(piece.unwrap().logprobs);
+                    }
+                }
+            }
+            for (i, (stream, scores)) in streams.iter_mut().enumerate() {
+                scores.extend(stream.by_ref().flat_map(|piece| piece.unwrap().logprobs));
+                let what = format!("request {i}, chunks of {chunk}, {sequences} sequences");
+                assert_eq!(stream.ids(), alone[i].ids, "{what}");
+                assert_eq!(score_bits(scores), score_bits(&alone[i].logprobs), "{what}");
+            }
+            drop(streams);
+            let (free, all) = model.generator().pages();
+            assert_eq!(free, all, "pages are back");
+        }
+    }
+}
+
+#[test]
+fn scores_and_other_options_of_neighbours_change_nothing() {
+    let (model, ids) = (model(ModelOptions::default()), ids());
+    let plain = plain(5, 24);
+    let alone = model.generate_ids(&ids[..9], &plain).unwrap();
+    let scored = model.generate_ids(&ids[..9], &draws(5, 24)).unwrap();
+    assert_eq!(alone.ids, scored.ids);
+    let mut other = model.stream_ids(&ids[3..40], &draws(6, 30).temperature(0.0)).unwrap();
+    let mut again = model.stream_ids(&ids[..9], &plain).unwrap();
+    other.by_ref().for_each(|piece| drop(piece.unwrap()));
+    again.by_ref().for_each(|piece| drop(piece.unwrap()));
+    assert_eq!(again.ids(), alone.ids);
+    same(&model.generate_ids(&ids[..9], &draws(5, 24)).unwrap(), &scored, "again");
+}
+
+#[test]
+fn pages_that_were_used_before_leave_nothing_behind() {
+    let ids = ids();
+    let fresh = model(ModelOptions::default().sequences(1)).generate_ids(&ids[..30], &draws(1, 30)).unwrap();
+    let used = model(ModelOptions::default().sequences(1));
+    for i in 0..4 {
+        used.generate_ids(&ids[i..70], &draws(9, 100)).unwrap();
+        drop(used.stream_ids(&ids[i..50], &draws(8, 50)).unwrap().next());
+        same(&used.generate_ids(&ids[..30], &draws(1, 30)).unwrap(), &fresh, "after others");
+    }
+}
