@@ -87,7 +87,7 @@ fn every_option_means_the_same_at_every_entry_point() {
         ("typical_p", base().typical_p(0.3)),
         ("min_p", base().min_p(0.4)),
         ("repeat_penalty", base().repeat_penalty(1.8)),
-        ("repeat_last_n", base().repeat_penalty(30.0).repeat_last_n(4)),
+        ("repeat_last_n", base().repeat_penalty(30.0).repeat_last_n(8)),
         ("frequency_penalty", base().frequency_penalty(1.5)),
         ("presence_penalty", base().presence_penalty(1.5)),
         ("no_repeat_ngram", base().no_repeat_ngram(1)),
