@@ -125,7 +125,7 @@ fn encoded(value: &Array, to: inkstone_tensor::DType) -> Array {
     out
 }
 
-/// A step of the case's rows, in up to three sequences with all their logits, the last or none.
+/// A step of the case's rows, in up to three sequences with all their logits, the last or none, and a window of them.
 fn step(case: &Case, random: &mut Random) -> Vec<u32> {
     let mut buffer = StepBuffer::with_capacity(PAGE, case.rows, SEQUENCES, 0);
     let mut left = case.rows;
@@ -143,7 +143,9 @@ fn step(case: &Case, random: &mut Random) -> Vec<u32> {
         }
     }
     let logits = buffer.logits().len();
-    buffer.encode(0, logits).to_vec()
+    let first = random.below(logits);
+    let count = 1 + random.below(logits - first);
+    buffer.encode(first, count).to_vec()
 }
 
 fn fill(operand: &Operand, view: &StepView, sizes: &Sizes, random: &mut Random) -> Array {

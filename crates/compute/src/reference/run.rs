@@ -93,11 +93,15 @@ impl Program {
             Some(kernel) => kernel(&step.op, view, ins),
             None => step.op.eval(view, ins),
         }));
-        let results = results.map_err(|panic| Error::Panicked {
-            plan: self.plan.name.clone(),
-            step: index,
-            op: step.op.name().to_owned(),
-            message: message(panic.as_ref()),
+        let results = results.map_err(|panic| match panic.downcast_ref() {
+            // How definitions say that there is no memory.
+            Some(source) => Error::NoMemory { what: "a step", source: NoMemory::clone(source) },
+            None => Error::Panicked {
+                plan: self.plan.name.clone(),
+                step: index,
+                op: step.op.name().to_owned(),
+                message: message(panic.as_ref()),
+            },
         })?;
         let fits = |(a, r): (&Arg, &Array)| r.is_of(&a.ty) && r.rows() == a.ty.rows.at(sizes);
         let fault = match step.outs().zip(&results).find(|pair| !fits(*pair)) {
