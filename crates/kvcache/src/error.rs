@@ -26,6 +26,12 @@ pub enum Error {
         /// Tokens a page.
         page: usize,
     },
+    /// No memory for the books.
+    #[error("no memory for the numbers of {pages} cache pages")]
+    NoMemory {
+        /// Pages of the pool or of a table.
+        pages: usize,
+    },
     /// All pages are in use.
     #[error("no cache page left: {wanted} wanted, {free} of {capacity} free")]
     NoPages {

@@ -38,7 +38,7 @@ impl Pool {
     /// A pool of as many whole pages as fit into `tokens`.
     ///
     /// # Errors
-    /// [`Error::PageSize`] or [`Error::TooSmall`].
+    /// [`Error::PageSize`], [`Error::TooSmall`], or [`Error::NoMemory`] for the books.
     pub fn new(tokens: usize, page: usize) -> Result<Pool, Error> {
         if !page.is_power_of_two() || page > MAX_PAGE {
             return Err(Error::PageSize { tokens: page, most: MAX_PAGE });
@@ -47,7 +47,10 @@ impl Pool {
         if capacity == 0 {
             return Err(Error::TooSmall { tokens, page });
         }
-        Ok(Pool { page, capacity, free: (0..capacity as u32).rev().collect() })
+        let mut free = Vec::new();
+        free.try_reserve_exact(capacity).map_err(|_| Error::NoMemory { pages: capacity })?;
+        free.extend((0..capacity as u32).rev());
+        Ok(Pool { page, capacity, free })
     }
 
     /// Tokens a page.
@@ -82,12 +85,13 @@ impl Pool {
     /// Makes `table` hold at least so many tokens. It takes no page if there are not enough.
     ///
     /// # Errors
-    /// [`Error::NoPages`] with the numbers.
+    /// [`Error::NoPages`] with the numbers, or [`Error::NoMemory`].
     pub fn grow(&mut self, table: &mut PageTable, tokens: usize) -> Result<(), Error> {
         let wanted = self.wanted(table, tokens);
         if wanted > self.free.len() {
             return Err(Error::NoPages { wanted, free: self.free.len(), capacity: self.capacity });
         }
+        table.pages.try_reserve(wanted).map_err(|_| Error::NoMemory { pages: wanted })?;
         table.pages.extend(self.free.drain(self.free.len() - wanted..).rev());
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::source::{SharedBytes, WeightBytes};
 use crate::{DType, Type};
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +29,30 @@ enum Data {
 pub struct NoMemory {
     /// How much was asked for.
     pub bytes: u64,
+}
+
+impl NoMemory {
+    /// Ends a definition. `eval` gives values, not results, so that it reads like its formula; this unwinds with the
+    /// error itself and prints nothing. Whoever runs definitions on sizes that it was given catches it.
+    fn unwind(bytes: usize) -> ! {
+        std::panic::resume_unwind(Box::new(NoMemory { bytes: bytes as u64 }))
+    }
+}
+
+/// Working memory of a definition: `n` zeros.
+pub(crate) fn zeros<T: Zeroable>(n: usize) -> Vec<T> {
+    let memory = bytemuck::allocation::try_zeroed_slice_box(n);
+    memory.unwrap_or_else(|()| NoMemory::unwind(n.saturating_mul(size_of::<T>()))).into_vec()
+}
+
+/// Working memory of a definition: `n` values.
+pub(crate) fn collect<T>(n: usize, values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    if all.try_reserve_exact(n).is_err() {
+        NoMemory::unwind(n.saturating_mul(size_of::<T>()));
+    }
+    all.extend(values.take(n));
+    all
 }
 
 impl Array {
@@ -67,7 +91,7 @@ impl Array {
 
     /// A matrix of f32 whose row `r` is written by `f(r, row)`.
     pub fn from_rows(rows: usize, cols: usize, mut f: impl FnMut(usize, &mut [f32])) -> Array {
-        let mut values = vec![0f32; rows * cols];
+        let mut values = zeros::<f32>(rows.saturating_mul(cols));
         values.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(r, row)| f(r, row));
         Array {
             dtype: DType::F32,
@@ -147,7 +171,7 @@ impl Array {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if let Data::Shared { .. } = self.data {
             let bytes = self.bytes();
-            let mut words = vec![0u32; bytes.len().div_ceil(4)];
+            let mut words = zeros::<u32>(bytes.len().div_ceil(4));
             cast_slice_mut::<u32, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
             self.data = Data::Owned(Arc::new(words));
         }

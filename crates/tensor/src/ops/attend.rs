@@ -1,4 +1,5 @@
 use super::{dot, one};
+use crate::array::{collect, zeros};
 use crate::math;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{GROUPS, ROWS, Row, StepView, rows};
@@ -59,14 +60,14 @@ impl OpDef for Attend {
                 values = self.decoded(step, v, row.seq, reach);
             }
             let n = row.position as usize + 1;
-            let mut sums = vec![0f64; v_dim];
+            let mut sums = zeros::<f64>(v_dim);
             for head in 0..self.heads {
                 let kv_head = head / (self.heads / self.kv_heads);
                 let query = &q.row(r)[head * k_dim..][..k_dim];
                 let key = |t: usize| &keys[t * k.cols() + kv_head * k_dim..][..k_dim];
-                let scores: Vec<f64> = (0..n).map(|t| dot(query, key(t)) * self.scale).collect();
+                let scores = collect(n, (0..n).map(|t| dot(query, key(t)) * self.scale));
                 let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let weights: Vec<f64> = scores.iter().map(|s| math::exp(s - max)).collect();
+                let weights = collect(n, scores.iter().map(|s| math::exp(s - max)));
                 let total: f64 = weights.iter().sum();
                 sums.fill(0.0);
                 for (t, weight) in weights.iter().enumerate() {
@@ -94,7 +95,7 @@ impl OpDef for Attend {
 
 impl Attend {
     fn decoded(&self, step: &StepView, cache: &Array, seq: u32, reach: usize) -> Vec<f32> {
-        let mut values = vec![0f32; reach * cache.cols()];
+        let mut values = zeros::<f32>(reach.saturating_mul(cache.cols()));
         for (t, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
             cache.decode_row(step.place(seq as usize, self.group, t), row);
         }

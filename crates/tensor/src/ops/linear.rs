@@ -1,4 +1,5 @@
 use super::{dot, dot4, one};
+use crate::array::zeros;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
@@ -33,9 +34,9 @@ impl OpDef for Linear {
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let (x, w) = (decoded(&ins[0]), &ins[1]);
         let (m, n, k) = (x.rows(), w.rows(), w.cols());
-        let bias = ins.get(2).map_or_else(|| vec![0.0; n], |b| decoded(b).row(0).to_vec());
-        let mut out = vec![0f32; m * n];
-        let mut block = vec![0f32; BLOCK * k];
+        let bias = ins.get(2).map_or_else(|| zeros(n), |b| decoded(b).row(0).to_vec());
+        let mut out = zeros::<f32>(m.saturating_mul(n));
+        let mut block = zeros::<f32>(BLOCK.saturating_mul(k));
         for first in (0..n).step_by(BLOCK) {
             let count = BLOCK.min(n - first);
             block.chunks_exact_mut(k).take(count).enumerate().for_each(|(i, row)| w.decode_row(first + i, row));

@@ -1,4 +1,5 @@
 use super::{dot, one};
+use crate::array::zeros;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
@@ -29,7 +30,7 @@ impl OpDef for RmsNorm {
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let x = &ins[0];
-        let mut w = vec![0f32; x.cols()];
+        let mut w = zeros::<f32>(x.cols());
         ins[1].decode_row(0, &mut w);
         one(Array::from_rows(x.rows(), x.cols(), |r, out| {
             let x = x.row(r);

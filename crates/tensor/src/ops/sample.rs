@@ -1,5 +1,6 @@
 use super::history_write::HISTORY;
 use super::one;
+use crate::array::collect;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::sampling::{Workspace, sample_in};
 use crate::step::record::Record;
@@ -55,7 +56,7 @@ impl Sample {
         let Some(words) = step.sampler(seq) else { return Record::None };
         let Ok(sampler) = Sampler::decode(words) else { return Record::BadChain };
         let position = row.position as usize;
-        let ids: Vec<u32> = (0..=position).map(|p| history[step.place(seq, self.group, p)]).collect();
+        let ids = collect(position + 1, (0..=position).map(|p| history[step.place(seq, self.group, p)]));
         let draw = sampler.draw_after(position);
         sample_in(w, logits, &ids, sampler.generated_from, sampler.chain, draw).map_or_else(Record::from, Record::Token)
     }

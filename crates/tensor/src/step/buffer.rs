@@ -1,6 +1,7 @@
 //! The host's side: a step is composed here, in vectors that keep their memory.
 
 use super::{GROUPS, Header, LogitRow, NONE, SEQS, Seq};
+use crate::NoMemory;
 use bytemuck::{bytes_of, cast_slice};
 
 /// Which rows of a sequence want logits.
@@ -44,20 +45,32 @@ pub struct StepBuffer {
 impl StepBuffer {
     /// Words of the largest step that has at most so many rows, words of page tables and of sampling chains.
     pub const fn max_words(rows: usize, pages: usize, samplers: usize) -> usize {
-        (size_of::<Header>() + SEQS * size_of::<Seq>()) / 4 + 3 * rows + pages + samplers
+        (size_of::<Header>() + SEQS * size_of::<Seq>()) / 4
+            + rows.saturating_mul(3).saturating_add(pages).saturating_add(samplers)
     }
 
     /// An empty step with room for so many rows, words of page tables and of sampling chains.
+    ///
+    /// # Panics
+    /// If there is no memory for it; see [`StepBuffer::try_with_capacity`].
     pub fn with_capacity(page: usize, rows: usize, pages: usize, samplers: usize) -> StepBuffer {
-        StepBuffer {
+        StepBuffer::try_with_capacity(page, rows, pages, samplers).expect("memory for a step")
+    }
+
+    /// The same for sizes that come from outside.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn try_with_capacity(page: usize, rows: usize, pages: usize, samplers: usize) -> Result<StepBuffer, NoMemory> {
+        Ok(StepBuffer {
             page: page as u32,
-            seqs: Vec::with_capacity(SEQS),
-            feed: Vec::with_capacity(rows),
-            logits: Vec::with_capacity(rows),
-            pages: Vec::with_capacity(pages),
-            samplers: Vec::with_capacity(samplers),
-            words: Vec::with_capacity(Self::max_words(rows, pages, samplers)),
-        }
+            seqs: room(SEQS)?,
+            feed: room(rows)?,
+            logits: room(rows)?,
+            pages: room(pages)?,
+            samplers: room(samplers)?,
+            words: room(Self::max_words(rows, pages, samplers))?,
+        })
     }
 
     /// Takes everything out.
@@ -132,6 +145,13 @@ impl StepBuffer {
         self.words.extend_from_slice(&self.samplers);
         &self.words
     }
+}
+
+fn room<T>(n: usize) -> Result<Vec<T>, NoMemory> {
+    let mut values = Vec::new();
+    let bytes = n.saturating_mul(size_of::<T>()) as u64;
+    values.try_reserve_exact(n).map_err(|_| NoMemory { bytes })?;
+    Ok(values)
 }
 
 #[cfg(test)]
