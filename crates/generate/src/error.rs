@@ -76,6 +76,17 @@ pub enum Error {
     /// The caller's function failed.
     #[error("the callback failed: {0}")]
     Callback(Box<dyn std::error::Error + Send + Sync>),
+    /// Memory could not be had.
+    #[error("{what}: {source}")]
+    NoMemory {
+        /// What the memory is for.
+        what: &'static str,
+        /// How much.
+        source: inkstone_tensor::NoMemory,
+    },
+    /// What the file recommends can't be.
+    #[error("what the file recommends (general.sampling): {0}")]
+    Recommended(sampling::ChainError),
     /// The tokenizer refused.
     #[error(transparent)]
     Text(#[from] inkstone_text::Error),

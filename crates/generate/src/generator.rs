@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::request::{chain, file_options};
-use crate::runner::Runner;
+use crate::runner::{Runner, reserve, sampler_words};
 use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::StopRules;
@@ -50,9 +50,12 @@ impl RunConfig {
     /// With what a file recommends.
     ///
     /// # Errors
-    /// A key of another type.
+    /// A key of another type, or with a value that can't be.
     pub fn recommended(mut self, metadata: &Metadata) -> Result<RunConfig> {
         self.file = file_options(metadata)?;
+        if let Err(Error::Chain(source)) = chain(&self.file, &[], usize::MAX) {
+            return Err(Error::Recommended(source));
+        }
         Ok(self)
     }
 }
@@ -158,12 +161,22 @@ impl Generator {
         self.check_prompt(prompt)?;
         let o = self.resolve(options);
         o.check()?;
+        let vocab = self.graph.config.vocab;
+        if let Some(id) = o.stop_ids.iter().find(|id| **id as usize >= vocab) {
+            let allowed = format!("ids below {vocab}, the size of the vocabulary");
+            return Err(Error::Option { option: "stop_ids", value: id.to_string(), allowed });
+        }
         let mut ends: Vec<u32> = if o.ignore_end { Vec::new() } else { self.tokenizer.end_tokens().to_vec() };
         ends.extend_from_slice(&o.stop_ids);
-        let chain = chain(&o, &ends, self.graph.config.vocab)?;
+        let chain = chain(&o, &ends, vocab)?;
         let seed = o.seed.unwrap_or_else(drawn_seed);
         let mut sampler = Vec::new();
         Sampler::encode(seed, prompt.len(), &chain, &mut sampler);
+        if sampler.len() > sampler_words(vocab) {
+            let lists = [o.logit_bias.len(), o.banned.len(), ends.len()].map(|n| n.to_string()).join(", ");
+            let allowed = format!("lists no longer than the vocabulary of {vocab}");
+            return Err(Error::Option { option: "logit_bias, banned, stop_ids", value: lists, allowed });
+        }
         let (limit, by_room) = o.limit((self.config.context - prompt.len()) as u64);
         let at_limit = if by_room { FinishReason::Context } else { FinishReason::Length };
         let draw = Draw {
@@ -193,6 +206,8 @@ impl Generator {
             return Err(Error::Option { option: "chunk", value: "0".into(), allowed: "at least 1".into() });
         }
         let handle = self.start(ids, 0, Goal::Logits, chunks.to_vec(), &Options::default());
+        let values = ids.len().saturating_mul(self.graph.config.vocab);
+        reserve(&mut handle.output().lock().logits, values, "logits")?;
         handle.wait()?;
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }

@@ -6,14 +6,17 @@ use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket
 use inkstone_graph::{Compiled, Kind, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::Progress;
 use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{LogitRow, NONE, SEQS, StepBuffer, carry};
+use inkstone_tensor::{NoMemory, Progress};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Words of sampling chains that a step has room for beside one plain chain a sequence.
-const SAMPLER_WORDS: usize = 64 * SEQS;
+/// Words that a step has room for in the sampling of a sequence: the numbers of every stage, and lists (biases of two
+/// words, banned tokens, end tokens) as long as the vocabulary.
+pub(crate) fn sampler_words(vocab: usize) -> usize {
+    vocab.saturating_mul(4).saturating_add(64)
+}
 
 /// What a sequence drew.
 pub(crate) struct Drawn<'a> {
@@ -68,7 +71,10 @@ impl Runner {
         let most = compiled.largest();
         let rows = most.rows;
         let page_words = pool.capacity().min(sequences.saturating_mul(pool.capacity()));
-        let step_words = StepBuffer::max_words(rows, page_words, SAMPLER_WORDS);
+        let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
+        let step_words = StepBuffer::max_words(rows, page_words, samplers);
+        let step = StepBuffer::try_with_capacity(pool.page(), rows, page_words, samplers);
+        let step = step.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
 
         let interface = compiled.interface();
         let weights = engine.load(&*graph.weights, &interface.weights, progress)?;
@@ -79,7 +85,7 @@ impl Runner {
             states: states.collect::<Result<_, _>>()?,
             ports: ports.collect::<Result<_, inkstone_compute::Error>>()?,
             arena: engine.alloc(compiled.arena_bytes(), Usage::Arena)?,
-            step: engine.alloc(4 * step_words as u64, Usage::Step)?,
+            step: engine.alloc((step_words as u64).saturating_mul(4), Usage::Step)?,
         };
         let carry = interface.state("carry").and_then(|id| bind.states.get(id as usize)).cloned();
         let mut runner = Runner {
@@ -89,7 +95,7 @@ impl Runner {
             compiled,
             bind,
             ready: HashMap::new(),
-            step: StepBuffer::with_capacity(pool.page(), rows, page_words, SAMPLER_WORDS),
+            step,
             drawing_steps: 0,
             ring: vec![NONE; SEQS],
             scores: Vec::new(),
@@ -216,9 +222,16 @@ fn append<T: bytemuck::Pod>(
 ) -> Result<()> {
     let buffer = bind.buffer(inkstone_compute::Region::Port(port)).ok_or(Error::NoPort { port })?;
     let start = to.len();
+    reserve(to, words, "results of a step")?;
     to.resize(start + words, T::zeroed());
     queue.read(after, buffer, 0, bytemuck::cast_slice_mut(&mut to[start..]))?;
     Ok(())
+}
+
+/// Makes room for so many more values.
+pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize, what: &'static str) -> Result<()> {
+    let bytes = more.saturating_mul(size_of::<T>()) as u64;
+    values.try_reserve(more).map_err(|_| Error::NoMemory { what, source: NoMemory { bytes } })
 }
 
 impl Drawn<'_> {

@@ -1,12 +1,16 @@
 //! How long the context is: what was asked for, what was trained, what memory holds.
 
 use crate::{Error, ModelOptions, Result};
+use inkstone_compute::Caps;
 use inkstone_model::ModelGraph;
 
 /// Most threads: more than any machine has, few enough to start.
 const MAX_THREADS: usize = 1024;
 /// Largest context that can be asked for.
 const MAX_CONTEXT: u32 = 1 << 30;
+
+/// Bytes that a token takes beside its keys and values: its id.
+const HISTORY_BYTES: u64 = 4;
 
 /// The context and how many sequences of it may be resident; and a note where that is not what was expected.
 pub(crate) struct Context {
@@ -15,8 +19,9 @@ pub(crate) struct Context {
     pub note: Option<String>,
 }
 
-pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, free: u64) -> Result<Context> {
-    let bytes = graph.kv_bytes_per_token().max(1);
+pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) -> Result<Context> {
+    let bytes = graph.kv_bytes_per_token().saturating_add(HISTORY_BYTES);
+    let free = caps.memory.saturating_sub(activations(graph, caps));
     let trained = graph.config.context as u64;
     let (tokens, note) = match options.ctx {
         Some(ctx) => {
@@ -38,6 +43,16 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, free: u64) -> R
     // Pages are committed when they are used, but address space may be limited too.
     let resident = (free / 2 / bytes / tokens).clamp(1, 64) as usize;
     Ok(Context { tokens: tokens as usize, sequences: options.sequences.clamp(1, resident), note })
+}
+
+/// About what the values between the steps of the largest plan take, in f32: memory that caches can't have.
+fn activations(graph: &ModelGraph, caps: &Caps) -> u64 {
+    let c = &graph.config;
+    let largest = |buckets: &[usize]| buckets.iter().copied().max().unwrap_or(0) as u64;
+    let heads = c.heads.saturating_mul(c.head_dim.max(c.value_dim));
+    let row = [c.width, c.ffn, heads].iter().fold(0u64, |sum, n| sum.saturating_add(*n as u64)).saturating_mul(12);
+    let logits = (c.vocab as u64).saturating_mul(8);
+    row.saturating_mul(largest(&caps.rows)).saturating_add(logits.saturating_mul(largest(&caps.logit_rows)))
 }
 
 /// Options that name a number out of its range.

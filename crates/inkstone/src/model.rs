@@ -35,7 +35,7 @@ impl Model {
     /// What is wrong with the file or the options, or does not fit into memory.
     pub fn open_with(path: impl AsRef<Path>, options: &ModelOptions) -> Result<Model> {
         context::check(options)?;
-        Model::load(Gguf::open(path.as_ref(), &OpenOptions::default().mmap(options.mmap))?, options)
+        Model::from_gguf(Gguf::open(path.as_ref(), &OpenOptions::default().mmap(options.mmap))?, options)
     }
 
     /// The story model that ships with Inkstone: 5.5 M parameters, tells short stories.
@@ -44,17 +44,21 @@ impl Model {
     /// What is wrong with the options, or does not fit into memory.
     #[cfg(feature = "embedded-model")]
     pub fn embedded(options: &ModelOptions) -> Result<Model> {
-        context::check(options)?;
-        Model::load(crate::embedded::story()?, options)
+        Model::from_gguf(crate::embedded::story()?, options)
     }
 
-    fn load(file: Gguf, options: &ModelOptions) -> Result<Model> {
+    /// A model whose file was read before, for example from memory ([`Gguf::from_bytes`]).
+    ///
+    /// # Errors
+    /// As [`Model::open_with`].
+    pub fn from_gguf(file: Gguf, options: &ModelOptions) -> Result<Model> {
+        context::check(options)?;
         let file = Arc::new(file);
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
         let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);
         let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata())?);
         let engine = engines::open(&options.engine, &EngineOptions::default().threads(options.threads))?;
-        let chosen = context::choose(&graph, options, engine.caps().memory)?;
+        let chosen = context::choose(&graph, options, engine.caps())?;
         let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
         (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
         let progress = options.progress.as_deref().unwrap_or(&NoProgress);

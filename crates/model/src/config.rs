@@ -6,7 +6,9 @@ use crate::rope::RopeConfig;
 use inkstone_gguf::{Metadata, Value};
 
 /// Most layers: the largest models have under 200.
-const LAYERS: u64 = 10_000;
+const LAYERS: u64 = 1024;
+/// Most values in a head: the largest have under 1,000.
+const HEAD: u64 = 1 << 16;
 /// Most of anything else that is counted in a model.
 const MANY: u64 = 1 << 31;
 
@@ -50,10 +52,13 @@ impl Config {
         let layers = f.needed("block_count", 1..=LAYERS, "the number of layers")?;
         let heads = f.needed("attention.head_count", 1..=MANY, "the number of query heads")?;
         let kv_heads = kv_heads(&f, heads)?;
-        let head_dim = match f.count("attention.key_length", 1..=MANY)? {
+        let head_dim = match f.count("attention.key_length", 1..=HEAD)? {
             Some(dim) => dim,
-            None if width.is_multiple_of(heads) => width / heads,
-            None => return Err(f.bad("attention.head_count", heads, &format!("a divisor of the width {width}"))),
+            None if width.is_multiple_of(heads) && (width / heads) as u64 <= HEAD => width / heads,
+            None => {
+                let rule = format!("a divisor of the width {width} that gives heads of at most {HEAD} values");
+                return Err(f.bad("attention.head_count", heads, &rule));
+            }
         };
         if !head_dim.is_multiple_of(2) {
             return Err(f.bad("attention.key_length", head_dim, "an even number, because pairs rotate"));
@@ -69,7 +74,7 @@ impl Config {
             heads,
             kv_heads,
             head_dim,
-            value_dim: f.count("attention.value_length", 1..=MANY)?.unwrap_or(head_dim),
+            value_dim: f.count("attention.value_length", 1..=HEAD)?.unwrap_or(head_dim),
             ffn: f.needed("feed_forward_length", 1..=MANY, "the width of the feed-forward part")?,
             context: f.needed("context_length", 1..=MANY, "the trained context")?,
             eps,

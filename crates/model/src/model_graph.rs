@@ -90,5 +90,10 @@ pub fn architectures() -> impl Iterator<Item = &'static str> {
 /// A small tensor of f32 that is needed while a model is traced.
 pub(crate) fn weight_f32(source: &dyn WeightSource, name: &str) -> Result<Vec<f32>, SourceError> {
     let bytes = source.bytes(name)?;
-    Ok(bytes.as_slice().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    let words = bytes.as_slice().as_chunks::<4>().0;
+    let mut values = Vec::new();
+    let reason = || format!("no memory for its {} values", words.len());
+    values.try_reserve_exact(words.len()).map_err(|_| SourceError { tensor: name.to_owned(), reason: reason() })?;
+    values.extend(words.iter().map(|b| f32::from_le_bytes(*b)));
+    Ok(values)
 }

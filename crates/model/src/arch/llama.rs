@@ -86,5 +86,9 @@ fn rope(c: &Config, source: &dyn WeightSource) -> Result<Rope, Error> {
         return Err(Error::Factors { tensor: FACTORS.to_owned(), found: format!("a factor of {factor}"), pairs });
     }
     let (frequencies, magnitude) = c.rope.frequencies(factors.as_deref());
+    if !frequencies.iter().all(|f| f.is_finite()) || !magnitude.is_finite() {
+        let (key, value) = ("llama.rope.freq_base".to_owned(), c.rope.base.to_string());
+        return Err(Error::BadValue { key, value, allowed: "a base with finite frequencies under the scaling".into() });
+    }
     Ok(Rope { head_dim: c.head_dim, frequencies: frequencies.into(), magnitude, pairs: Pairs::Neighbours })
 }
