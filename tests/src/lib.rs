@@ -2,6 +2,7 @@
 
 mod npy;
 mod oracle;
+pub mod tiny;
 
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
