@@ -5,6 +5,10 @@ use inkstone::Cancel;
 use inkstone::tensor::Progress;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
+use std::time::{Duration, Instant};
+
+/// Shorter work is not worth a bar.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Writes one line to standard error. If that fails there is nobody left to tell.
 pub(crate) fn note(line: &str) {
@@ -61,6 +65,7 @@ fn escaped(text: &str, keep: fn(char) -> bool) -> String {
 /// A bar on the terminal, and the switch that ends the work it shows.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    begun: Instant,
     cancel: Cancel,
 }
 
@@ -72,7 +77,7 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes}") {
             bar.set_style(style);
         }
-        Bar { bar, cancel }
+        Bar { bar, begun: Instant::now(), cancel }
     }
 
     /// Takes the bar away.
@@ -89,7 +94,12 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn update(&self, done: u64, total: u64) {
-        self.bar.set_length(total);
+        if self.begun.elapsed() < PATIENCE {
+            return;
+        }
+        if self.bar.length() != Some(total) {
+            self.bar.set_length(total);
+        }
         self.bar.set_position(done);
     }
 

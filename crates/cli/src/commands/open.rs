@@ -16,8 +16,14 @@ pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
     Ok(Gguf::open(path, &OpenOptions::default())?)
 }
 
-/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading.
-pub(super) fn model(source: &ModelSource, engine: &EngineArgs, signals: &Signals) -> Result<Model, Error> {
+/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading. `chunk`: most prompt tokens a step; 0:
+/// as many as the engine takes.
+pub(super) fn model(
+    source: &ModelSource,
+    engine: &EngineArgs,
+    chunk: usize,
+    signals: &Signals,
+) -> Result<Model, Error> {
     let _watch = signals.watch();
     let bar = Arc::new(Bar::new("loading", signals.cancel()));
     let mut options = ModelOptions::default();
@@ -25,6 +31,7 @@ pub(super) fn model(source: &ModelSource, engine: &EngineArgs, signals: &Signals
     options.threads = engine.threads.unwrap_or(0);
     options.ctx = engine.ctx;
     options.kv_type = engine.kv_type;
+    options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;
     options.progress = Some(bar.clone());
     let opened = match source {

@@ -14,10 +14,13 @@ use std::io::{self, Write};
 /// Bytes of a prompt for each token of the context; a longer prompt can't fit whatever its tokens are.
 const PROMPT_BYTES_A_TOKEN: u64 = 64;
 
+/// Prompt tokens a step: Ctrl-C is seen between steps.
+const CHUNK: usize = 64;
+
 pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     let (source, prompt) = args.sources()?;
     let prompt = Prompt::open(prompt)?;
-    let model = open::model(&source, &args.engine, signals)?;
+    let model = open::model(&source, &args.engine, CHUNK, signals)?;
     if args.verbose {
         describe(&model, &source);
     }
@@ -134,7 +137,7 @@ fn summary(stream: &Stream, verbose: bool) {
     let rate = timings.decode_rate(&usage).map_or(String::new(), |rate| format!("{rate:.1} tokens/s, "));
     let finish = stream.finish().map_or("none", FinishReason::name);
     let (prompt, text, seed) = (usage.prompt_tokens, usage.completion_tokens, stream.seed());
-    terminal::note(&format!("{text} tokens after a prompt of {prompt}, {rate}seed {seed}, finish {finish}"));
+    terminal::note(&format!("tokens: prompt {prompt}, generated {text}, {rate}seed {seed}, finish {finish}"));
     if verbose {
         let [prefill, decode, total] = [timings.prefill, timings.decode, timings.total].map(|t| t.as_secs_f64());
         terminal::note(&format!("prefill {prefill:.3} s, decode {decode:.3} s, total {total:.3} s"));

@@ -25,6 +25,9 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, check: Option<&Chec
         metadata: Keys(gguf.metadata()),
         tensors: gguf.tensors().iter().map(Tensor::from).collect(),
         unusable: summary.unusable.iter().map(|(name, reason)| Unusable { name, reason }).collect(),
+        runs: summary.unused.is_ok(),
+        reason: summary.unused.as_ref().err().map(String::as_str),
+        unused: summary.unused.as_deref().unwrap_or_default(),
         check: check.map(CheckObject::from),
     };
     serde_json::to_writer(&mut *out, &object)?;
@@ -44,6 +47,9 @@ struct Object<'a> {
     metadata: Keys<'a>,
     tensors: Vec<Tensor<'a>>,
     unusable: Vec<Unusable<'a>>,
+    runs: bool,
+    reason: Option<&'a str>,
+    unused: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckObject<'a>>,
 }

@@ -9,10 +9,11 @@ use super::open;
 use crate::args::ShowArgs;
 use crate::{Error, output};
 use std::io::Write;
+use std::sync::Arc;
 use summary::Summary;
 
 pub(crate) fn show(args: &ShowArgs) -> Result<(), Error> {
-    let gguf = open::file(&args.model)?;
+    let gguf = Arc::new(open::file(&args.model)?);
     let summary = Summary::new(&gguf);
     let check = args.check.then(|| check::check(&gguf));
     let mut out = output::stdout();

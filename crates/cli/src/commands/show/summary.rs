@@ -1,7 +1,13 @@
 //! What is derived from a file's metadata and tensors.
 
+use inkstone::arch::{KvFormats, ModelGraph};
 use inkstone::gguf::{Gguf, TensorInfo};
-use std::collections::BTreeMap;
+use inkstone::graph::Source;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Tensors that are read while a model is traced, so that no graph names them.
+const READ_EARLY: &[&str] = &["rope_freqs.weight"];
 
 /// The head of a file in numbers.
 pub(super) struct Summary<'g> {
@@ -16,10 +22,12 @@ pub(super) struct Summary<'g> {
     pub(super) types: BTreeMap<String, (usize, u128)>,
     /// Tensors that no model can use, and why.
     pub(super) unusable: Vec<(&'g str, String)>,
+    /// The tensors that the model leaves aside, or why there is no model.
+    pub(super) unused: Result<Vec<&'g str>, String>,
 }
 
 impl<'g> Summary<'g> {
-    pub(super) fn new(gguf: &'g Gguf) -> Summary<'g> {
+    pub(super) fn new(gguf: &'g Arc<Gguf>) -> Summary<'g> {
         let metadata = gguf.metadata();
         // A value of the wrong type is shown with the metadata.
         let architecture = metadata.str("general.architecture").ok().flatten();
@@ -37,6 +45,7 @@ impl<'g> Summary<'g> {
             context,
             types,
             unusable: gguf.tensors().iter().filter_map(|t| Some((t.name.as_str(), unusable(gguf, t)?))).collect(),
+            unused: unused(gguf),
         }
     }
 }
@@ -47,4 +56,20 @@ fn unusable(gguf: &Gguf, tensor: &TensorInfo) -> Option<String> {
         inkstone::gguf::Error::Unusable { reason, .. } => Some(reason),
         e => Some(e.to_string()),
     }
+}
+
+/// Traces the model, as `run` would.
+fn unused(gguf: &Arc<Gguf>) -> Result<Vec<&str>, String> {
+    let model = ModelGraph::open(gguf.clone(), KvFormats::default()).map_err(|e| e.to_string())?;
+    let graphs = [&model.body, &model.head, &model.select];
+    let used: HashSet<&str> = graphs
+        .iter()
+        .flat_map(|graph| graph.inputs())
+        .filter_map(|(source, _)| match source {
+            Source::Weight(name) => Some(&**name),
+            _ => None,
+        })
+        .chain(READ_EARLY.iter().copied())
+        .collect();
+    Ok(gguf.tensors().iter().map(|t| t.name.as_str()).filter(|name| !used.contains(name)).collect())
 }

@@ -26,6 +26,7 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, check: Option<&Chec
     if gguf.trailing_bytes() > 0 {
         row("trailing", &format!("{} bytes after the last tensor", gguf.trailing_bytes()))?;
     }
+    row("runs", &summary.unused.as_ref().map_or_else(|reason| format!("no: {reason}"), |_| "yes".to_string()))?;
     metadata(out, summary)?;
     tensors(out, summary)?;
     if let Some(check) = check {
@@ -61,6 +62,11 @@ fn tensors(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         for (name, reason) in &summary.unusable {
             writeln!(out, "  {:<NAME_COLUMN$} {}", one_line(name), one_line(reason))?;
         }
+    }
+    let unused = summary.unused.as_deref().unwrap_or_default();
+    if !unused.is_empty() {
+        writeln!(out, "\ntensors that the model does not use: {}", unused.len())?;
+        unused.iter().try_for_each(|name| writeln!(out, "  {}", one_line(name)))?;
     }
     Ok(())
 }
