@@ -28,7 +28,7 @@ impl fmt::Display for Fault {
 }
 
 /// Regions within regions.
-const MAX_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 8;
 
 /// Everything that is wrong with a graph.
 pub(crate) fn verify(g: &Graph) -> Vec<Fault> {

@@ -147,6 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn every_version_of_a_state_is_in_its_place() {
+        let t = Tracer::new("g", &test_support::Shapes(&[]));
+        let carry = t.carry();
+        let rows = t.begin_step(&carry).unwrap();
+        let carry = t.advance(t.advance(carry, rows).unwrap(), rows).unwrap();
+        t.keep(carry);
+        let g = t.finish().unwrap();
+        let placement = with(&g, |cx| memory(&g, cx)).unwrap();
+        let states = placement.places.iter().flatten().filter(|(region, _)| *region == Region::State(0));
+        assert_eq!(states.count(), 3);
+    }
+
+    #[test]
     fn a_lifetime_one_step_short_is_found() {
         let g = graph();
         with(&g, |cx| {
@@ -161,7 +174,7 @@ mod tests {
                 let arena_bytes = place(&mut lives).unwrap();
                 lives.iter().for_each(|l| places[l.value.at()] = Some((Region::Arena, l.at)));
                 let broken = Placement { places, arena_bytes };
-                // It does harm only if another value moves in.
+                // A short life does harm only where another value moves in.
                 let result = check(&lower(&g, &broken, cx).unwrap());
                 found += usize::from(result.is_err());
             }

@@ -213,7 +213,7 @@ fn regions_do_not_nest_without_end() {
     let deep = (0..=MAX_DEPTH)
         .fold(sound().body.nodes[2].op.clone(), |inner, _| in_region(&[x], vec![node(inner, &[0], &[1])], &[x], &[1]));
     let all = faults(|g| g.body.nodes[2].op = deep);
-    assert!(all.len() == 1 && all[0].ends_with("regions nest deeper than 16"), "{all:?}");
+    assert!(all.len() == 1 && all[0].ends_with("regions nest deeper than 8"), "{all:?}");
 }
 
 #[test]
