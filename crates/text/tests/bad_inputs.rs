@@ -201,6 +201,12 @@ fn c03_odd_merges_are_ignored_with_a_count() {
 }
 
 #[test]
+fn c03_of_a_repeated_merge_the_first_counts() {
+    let tokenizer = load(&bpe(&[("ab", NORMAL), ("bc", NORMAL)], &["a b", "b c", "a b"]));
+    assert_eq!(plain(&tokenizer, "abc"), [256, 66]);
+}
+
+#[test]
 fn c03_loading_merges_takes_linear_time() {
     let most = if full() { 10_000_000 } else { 1_000_000 };
     let tokens = 1 << 12;
@@ -252,6 +258,15 @@ fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let run = text.split(' ').next().and_then(|ns| ns.parse().ok()).map(Duration::from_nanos);
     run.unwrap_or_else(|| START.elapsed())
+}
+
+#[test]
+fn the_pre_tokenizer_decides_about_whole_words_and_bos() {
+    let metadata = set(&bpe(&[("hi", NORMAL)], &[]), "bos_token_id", 0u32);
+    assert_eq!(load(&metadata).encode("hi", &Encode::new()).unwrap(), [0, 256]);
+    let [h, i] = ["h", "i"].map(|text| load(&metadata).find(text).unwrap());
+    assert_eq!(load(&set(&metadata, "pre", "gpt-2")).encode("hi", &Encode::new()).unwrap(), [h, i]);
+    assert_eq!(load(&set(&metadata, "add_bos_token", false)).encode("hi", &Encode::new()).unwrap(), [256]);
 }
 
 /// Ten times the work takes at most 16 times the time (12 in the long form). Ten small runs stand against a large one,
