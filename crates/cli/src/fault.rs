@@ -17,7 +17,7 @@ pub(crate) fn name_mapped_file(name: &str) {
 }
 
 /// Installs the handlers.
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 pub(crate) fn install() {
     for (signal, handler) in [(libc::SIGBUS, bus as extern "C" fn(libc::c_int)), (libc::SIGABRT, abort)] {
         // SAFETY: an all-zero `sigaction` is a valid value of this plain C struct: no flags, an empty mask.
@@ -30,22 +30,22 @@ pub(crate) fn install() {
 }
 
 /// Elsewhere such faults end the program as the system likes.
-#[cfg(not(unix))]
+#[cfg(any(not(unix), inkstone_portable))]
 pub(crate) fn install() {}
 
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 extern "C" fn bus(_signal: libc::c_int) {
     let unnamed: &[u8] = b"error: a mapped file changed or could not be read while it was in use (SIGBUS)\n";
     end(MESSAGE.get().map_or(unnamed, Vec::as_slice))
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 extern "C" fn abort(_signal: libc::c_int) {
     end(b"")
 }
 
 /// Writes and ends: no destructors, no locks.
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 fn end(line: &[u8]) -> ! {
     // SAFETY: `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
     unsafe {

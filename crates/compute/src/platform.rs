@@ -6,14 +6,14 @@ const UNKNOWN: u64 = 4 << 30;
 /// Bytes that this process may still take: the least of what the machine, its control groups and the limit of its
 /// address space leave free.
 pub(crate) fn available_memory() -> u64 {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(inkstone_portable)))]
     return linux::available_memory().unwrap_or(UNKNOWN);
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(any(not(target_os = "linux"), inkstone_portable))]
     return UNKNOWN;
 }
 
-#[cfg(any(target_os = "linux", test))]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+#[cfg(any(all(target_os = "linux", not(inkstone_portable)), test))]
+#[cfg_attr(any(not(target_os = "linux"), inkstone_portable), allow(dead_code))]
 mod linux {
     use std::fs::read_to_string;
     use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> 
 }
 
 /// Whether two paths lead to one file, by links of either kind.
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 fn same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (std::fs::metadata(a), std::fs::metadata(b)) {
@@ -34,7 +34,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Whether two paths lead to one file, by symbolic links.
-#[cfg(not(unix))]
+#[cfg(any(not(unix), inkstone_portable))]
 fn same_file(a: &Path, b: &Path) -> bool {
     matches!((std::fs::canonicalize(a), std::fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }

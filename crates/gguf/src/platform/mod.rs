@@ -3,14 +3,14 @@
 //! Two implementations of the same three functions: `unix`, and `portable` with the standard library only, which tests
 //! compile and run on every system.
 
-#[cfg(any(test, not(unix)))]
+#[cfg(any(test, not(unix), inkstone_portable))]
 mod portable;
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 mod unix;
 
-#[cfg(not(unix))]
+#[cfg(any(not(unix), inkstone_portable))]
 pub(crate) use portable::{map, open, read_exact_at, special_kind};
-#[cfg(unix)]
+#[cfg(all(unix, not(inkstone_portable)))]
 pub(crate) use unix::{map, open, read_exact_at, special_kind};
 
 #[cfg(test)]
