@@ -1,7 +1,7 @@
 //! A row's result depends on its own sequence only: the same bits alone, in any batch, in any chunking.
 
 use inkstone::kvcache::Format;
-use inkstone::tensor::sampling::log_probs;
+use inkstone::tensor::sampling::{Chain, Draw, Stage, log_probs, sample};
 use inkstone::{Model, ModelOptions, Options, Reply, Stream, TokenScore};
 use inkstone_tests::{bits, json, oracle};
 use serde::Deserialize;
@@ -72,6 +72,27 @@ fn prefill_then_decode_equals_prefill() {
             let wanted: Vec<_> = wanted.top.iter().map(|(id, p)| (*id, (*p as f32).to_bits())).collect();
             assert_eq!(found, wanted, "prompt {n}, token {i}");
         }
+    }
+}
+
+#[test]
+fn draws_are_those_of_the_definition() {
+    let (model, ids) = (model(ModelOptions::default()), ids());
+    let options = plain(7, 40).temperature(0.9).top_k(12).repeat_penalty(1.3).repeat_last_n(9).frequency_penalty(0.2);
+    let chain = Chain::in_order([
+        Stage::Repetition { penalty: 1.3, last_n: Some(9) },
+        Stage::Frequency(0.2),
+        Stage::Temperature(0.9),
+        Stage::TopK(12),
+    ]);
+    let reply = model.generate_ids(&ids[..21], &options).unwrap();
+    let mut history = ids[..21].to_vec();
+    for (index, found) in reply.ids.iter().enumerate() {
+        let logits = model.logits(&history, None).unwrap();
+        let row = &logits[logits.len() - logits.len() / history.len()..];
+        let token = sample(row, &history, 21, &chain, Draw { seed: 7, index: index as u64 }).unwrap();
+        assert_eq!(token, *found, "token {index}");
+        history.push(token);
     }
 }
 

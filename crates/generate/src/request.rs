@@ -101,3 +101,52 @@ impl Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(request: &Options, own: &Options, file: &Options) -> Options {
+        request.over(own).over(file).with_defaults(&Defaults::COMMAND_LINE)
+    }
+
+    #[test]
+    fn files_recommend_decimals() {
+        let mut m = Metadata::new();
+        m.insert("general.sampling.temp", 0.6f32);
+        m.insert("general.sampling.top_k", 20i32);
+        m.insert("general.sampling.penalty_last_n", -1i32);
+        let file = file_options(&m).unwrap();
+        assert_eq!((file.temperature, file.top_k, file.top_p), (Some(0.6), Some(20), None));
+        assert_eq!(file.repeat_last_n, Some(u32::MAX));
+        m.insert("general.sampling.top_p", "most");
+        assert!(file_options(&m).unwrap_err().to_string().contains("general.sampling.top_p"));
+    }
+
+    #[test]
+    fn a_request_comes_before_the_file_and_the_file_before_the_defaults() {
+        let (none, file) = (Options::default(), Options::default().temperature(0.6).top_k(7));
+        let o = resolved(&Options::default().top_k(3), &none, &file);
+        assert_eq!((o.temperature, o.top_k, o.top_p), (Some(0.6), Some(3), Some(0.95)));
+        let o = resolved(&none, &Options::default().temperature(0.1), &file);
+        assert_eq!((o.temperature, o.top_k), (Some(0.1), Some(7)));
+    }
+
+    #[test]
+    fn neutral_options_leave_no_stage() {
+        let neutral = Options::default().temperature(1.0).top_k(0).top_p(1.0).repeat_penalty(1.0);
+        assert_eq!(chain(&neutral, &[5], 10).unwrap().to_string(), "draw");
+        let some = Options::default().temperature(0.5).top_k(4).logit_bias(2, 1.5).min_tokens(3);
+        let printed = chain(&some, &[5], 10).unwrap().to_string();
+        assert!(printed.contains("temperature 0.5 | top-k 4 | draw"), "{printed}");
+        assert!(chain(&Options::default().ban([10]), &[], 10).unwrap_err().is_usage());
+    }
+
+    #[test]
+    fn the_room_of_the_context_is_a_limit() {
+        assert_eq!(Options::default().max_tokens(5).limit(9), (5, false));
+        assert_eq!(Options::default().max_tokens(9).limit(9), (9, false));
+        assert_eq!(Options::default().max_tokens(10).limit(9), (9, true));
+        assert_eq!(Options::default().unlimited().limit(9), (9, true));
+    }
+}

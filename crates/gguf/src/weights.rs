@@ -31,6 +31,10 @@ impl WeightSource for Gguf {
         Some(WeightInfo { dtype: info.dtype.known()?, dims: info.dims.clone() })
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.tensor(name).is_some()
+    }
+
     fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError> {
         self.weight(name)
             .and_then(|_| self.tensor_data(name))

@@ -54,3 +54,42 @@ impl OpDef for Arc<dyn CustomOp> {
         outs.first().map_or_else(Cost::default, |out| self.as_ref().cost(ins, out, sizes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dim, Op};
+
+    #[derive(Debug)]
+    struct Double;
+
+    impl CustomOp for Double {
+        fn name(&self) -> &str {
+            "double"
+        }
+        fn key(&self) -> String {
+            "double 1".to_owned()
+        }
+        fn infer(&self, ins: &Operands) -> Result<Type, Mismatch> {
+            ins.f32(0)
+        }
+        fn eval(&self, ins: &[Array]) -> Array {
+            Array::from_f32(ins[0].cols(), ins[0].all::<f32>().iter().map(|x| 2.0 * x).collect())
+        }
+        fn cost(&self, _ins: &[Type], out: &Type, sizes: &Sizes) -> Cost {
+            Cost { bytes: 0, flops: out.elements(sizes) }
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
+
+    #[test]
+    fn an_op_from_outside_keeps_its_name() {
+        let op = Op::Custom(Arc::new(Double));
+        assert_eq!((op.name(), op.to_string()), ("double", "double(double 1)".to_owned()));
+        let ty = Type::f32(Dim::N(1), 2);
+        assert_eq!(op.infer(&[ty]).unwrap()[0], ty);
+        assert_eq!(op.cost(&[ty], &[ty], &Sizes::default()).flops, 2);
+    }
+}

@@ -183,7 +183,7 @@ impl Op {
     pub fn name(&self) -> &str {
         match self {
             Op::Region(r) => &r.name,
-            Op::Custom(c) => c.name(),
+            Op::Custom(c) => c.as_ref().name(),
             op => op.def().name(),
         }
     }

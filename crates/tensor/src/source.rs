@@ -35,8 +35,13 @@ pub struct WeightInfo {
 
 /// A source of named tensors. A GGUF file is one; tests make theirs from numbers.
 pub trait WeightSource: Send + Sync {
-    /// Type and shape of a tensor, or `None` if there is no such tensor.
+    /// Type and shape of a tensor, or `None` if there is no such tensor or its type is unknown.
     fn info(&self, name: &str) -> Option<WeightInfo>;
+
+    /// Whether there is a tensor of this name, also one of a type that is in no table.
+    fn has(&self, name: &str) -> bool {
+        self.info(name).is_some()
+    }
 
     /// Its bytes. The error is a line that names the tensor.
     fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError>;

@@ -8,7 +8,7 @@ use inkstone_tensor::{DTYPES, Dim, Type, WeightInfo};
 impl Tracer<'_> {
     /// Whether there is a tensor of this name, for those that a model can do without.
     pub fn has(&self, name: &str) -> bool {
-        self.weights.info(name).is_some()
+        self.weights.has(name)
     }
 
     /// The matrix of this name: `rows` rows of `cols` values, in whatever dtype it is. Messages print dimensions in the

@@ -73,7 +73,8 @@ fn rope(c: &Config, source: &dyn WeightSource) -> Result<Rope, Error> {
     const FACTORS: &str = "rope_freqs.weight";
     let pairs = c.rope.dims / 2;
     let factors = match source.info(FACTORS) {
-        None => None,
+        None if !source.has(FACTORS) => None,
+        None => Some(crate::weight_f32(source, FACTORS)?), // says why its type is unknown
         Some(info) if info.dtype == DType::F32 && info.dims == [pairs as u64] => {
             Some(crate::weight_f32(source, FACTORS)?)
         }

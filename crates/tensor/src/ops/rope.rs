@@ -78,3 +78,34 @@ impl OpDef for Rope {
         Cost { bytes: ins[0].bytes(sizes).saturating_mul(2), flops: ins[0].elements(sizes).saturating_mul(3) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::{LogitWish, Row, SeqStep, StepBuffer};
+
+    fn rotated(pairs: Pairs, position: u32) -> Vec<f32> {
+        let mut step = StepBuffer::with_capacity(8, 1, 1, 0);
+        step.push(&SeqStep { slot: 0, tokens: &[0], tables: &[&[0]], logits: LogitWish::None, sampler: None });
+        let words = step.encode(0, 0).to_vec();
+        let rope = Rope { head_dim: 5, frequencies: [1.0, 0.5].into(), magnitude: 2.0, pairs };
+        let row = Row { token: 0, position, seq: 0 };
+        let rows = Array::from_u32(ROWS.cols, bytemuck::cast_slice(&[row]).to_vec());
+        let x = Array::from_f32(5, vec![1.0, 2.0, 3.0, 4.0, 5.0]);
+        rope.eval(&StepView::new(&words).unwrap(), Arrays::from_iter([x, rows]))[0].row(0).to_vec()
+    }
+
+    #[test]
+    fn pairs_turn_by_position_and_the_rest_of_a_head_stays() {
+        // Pair i turns by 3 * frequency: (a cos - b sin, b cos + a sin), twice as long.
+        let turn = |a: f64, b: f64, angle: f64| {
+            let (sin, cos) = angle.sin_cos();
+            [(2.0 * (a * cos - b * sin)) as f32, (2.0 * (b * cos + a * sin)) as f32]
+        };
+        let ([a, b], [c, d]) = (turn(1.0, 2.0, 3.0), turn(3.0, 4.0, 1.5));
+        assert_eq!(rotated(Pairs::Neighbours, 3), [a, b, c, d, 5.0]);
+        let ([a, c], [b, d]) = (turn(1.0, 3.0, 3.0), turn(2.0, 4.0, 1.5));
+        assert_eq!(rotated(Pairs::Halves, 3), [a, b, c, d, 5.0]);
+        assert_eq!(rotated(Pairs::Halves, 0), [2.0, 4.0, 6.0, 8.0, 5.0]);
+    }
+}
