@@ -30,7 +30,14 @@ pub fn nats(logits: &[f32], token: u32) -> f64 {
     total.ln() - f64::from(logits[token as usize] - max)
 }
 
-/// The bits of floats, to be compared exactly.
-pub fn bits(values: &[f32]) -> Vec<u32> {
-    values.iter().map(|v| v.to_bits()).collect()
+/// Requires the same bits; the message names the first place that differs.
+///
+/// # Panics
+/// If there is one.
+pub fn assert_same_bits(a: &[f32], b: &[f32], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}: lengths");
+    let differs = a.iter().zip(b).position(|(a, b)| a.to_bits() != b.to_bits());
+    if let Some(i) = differs {
+        panic!("{what}: value {i} is {} and {}", a[i], b[i]);
+    }
 }

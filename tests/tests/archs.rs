@@ -2,7 +2,7 @@
 
 use inkstone::kvcache::Format;
 use inkstone::{Model, ModelOptions};
-use inkstone_tests::{bits, json, oracle, read_npy, relative_l2};
+use inkstone_tests::{assert_same_bits, json, oracle, read_npy, relative_l2};
 use serde::Deserialize;
 
 /// A reference engine computes in f32 without shortcuts.
@@ -37,7 +37,7 @@ fn check(name: &str) {
         // Any chunking gives the same bits.
         for chunk in [1, 7, 64] {
             let chunked = model.logits(&case.ids[..run.tokens], Some(chunk)).unwrap();
-            assert_eq!(bits(&chunked), bits(&logits), "{name}, {chunk} tokens a step");
+            assert_same_bits(&chunked, &logits, &format!("{name}, {chunk} tokens a step"));
         }
     }
 }

@@ -78,6 +78,14 @@ fn b02_counts_of_nothing_and_of_too_much_are_refused() {
 }
 
 #[test]
+fn b02_as_many_layers_as_are_allowed_open_in_time() {
+    let tiny = Tiny::of_layers(1024);
+    let start = Instant::now();
+    runs(&tiny);
+    assert!(start.elapsed() < 10 * QUICK, "{:?}", start.elapsed());
+}
+
+#[test]
 fn b02_counts_that_are_missing_are_named() {
     for &(key, _) in COUNTS.iter().take(5) {
         refuses(&Tiny::random().without(key), &[&format!("key {key} is missing")]);

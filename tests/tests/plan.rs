@@ -7,7 +7,7 @@ use inkstone::kvcache::Format;
 use inkstone::tensor::step::{LogitWish, SeqStep, StepBuffer, StepView, carry};
 use inkstone::tensor::{Array, Dim, Sizes, Type};
 use inkstone::{Model, ModelOptions};
-use inkstone_tests::{bits, json, oracle};
+use inkstone_tests::{assert_same_bits, json, oracle};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -87,7 +87,7 @@ fn a_plan_equals_its_graph() {
         assert_eq!([length(1), length(4)], fed);
         for s in 0..2 {
             let engine = model.logits(&parts[s], None).unwrap();
-            assert_eq!(bits(&engine), bits(&found[s]), "{name}, sequence {s}");
+            assert_same_bits(&engine, &found[s], &format!("{name}, sequence {s}"));
         }
     }
 }
