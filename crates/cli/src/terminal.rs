@@ -117,4 +117,14 @@ mod tests {
         assert_eq!(one_line("a\nb\x1b[2J\u{9b}é\u{202e}"), "a\\nb\\u{1b}[2J\\u{9b}é\\u{202e}");
         assert_eq!(printable("a\n\tb\x1b[2J日"), "a\n\tb\\u{1b}[2J日");
     }
+
+    #[test]
+    fn e08_an_interrupt_reaches_the_loading() {
+        let cancel = Cancel::new();
+        let bar = Bar::new("loading", cancel.clone());
+        bar.update(1, 2);
+        assert!(!bar.cancelled());
+        cancel.cancel();
+        assert!(bar.cancelled());
+    }
 }

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{program, run, run_with_input, story};
+use common::{run, run_with_input, story};
+use inkstone::kvcache::Format;
+use inkstone::{Model, ModelOptions};
 use serde_json::Value;
 
 const GREEDY: [&str; 6] = ["run", "--temp", "0", "-n", "12", "-p"];
@@ -116,6 +118,11 @@ fn logits_are_a_numpy_file_of_every_position() {
     assert_eq!(all.len(), 128 + 4 * 4096 * 4);
     assert!(String::from_utf8_lossy(&all[..128]).contains("'shape': (4, 4096)"));
     assert_eq!(all, std::fs::read(chunked).unwrap());
+    let f32_cache = Format::named("f32").unwrap();
+    let model = Model::open_with(&story, &ModelOptions::default().kv_type(f32_cache)).unwrap();
+    let logits = model.logits(&[1, 322, 265, 310], None).unwrap();
+    let bytes: Vec<u8> = logits.iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert!(all[128..] == bytes, "the values of the file are not those of the library");
 }
 
 #[test]
@@ -133,12 +140,7 @@ fn logits_of_ids_outside_the_vocabulary_are_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn four_gigabytes_of_address_space_are_enough() {
-    let limited = |arguments: &str| {
-        let mut shell = std::process::Command::new("sh");
-        shell.env("INKSTONE", program().get_program()).stdin(std::process::Stdio::null());
-        shell.arg("-c").arg(format!("ulimit -v 4000000; exec \"$INKSTONE\" {arguments}"));
-        common::Ran::from(shell.output().expect("a shell"))
-    };
+    let limited = |arguments: &str| common::run_in_four_gigabytes(arguments, std::path::Path::new(""));
     limited("run 'Once upon a time' -n 5").succeeded();
     limited("run 'Once upon a time' -n 5 -c 1073741824").refused(1, "the largest that fits");
     limited("run /dev/zero Hi").refused(1, "a character device");

@@ -61,6 +61,15 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Ran {
     program().args(arguments).output().expect("the program starts").into()
 }
 
+/// With arguments as a shell reads them, `$FILE` among them, in the address space of a small machine.
+#[cfg(unix)]
+pub fn run_in_four_gigabytes(arguments: &str, file: &Path) -> Ran {
+    let mut shell = Command::new("sh");
+    shell.env("INKSTONE", program().get_program()).env("FILE", file).stdin(Stdio::null());
+    shell.arg("-c").arg(format!("ulimit -v 4000000; exec \"$INKSTONE\" {arguments}"));
+    shell.output().expect("a shell").into()
+}
+
 /// With bytes on standard input.
 pub fn run_with_input<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
     let mut command = program();
