@@ -6,6 +6,7 @@
 //! and only the ranks, of which a vocabulary has so many, are in a heap.
 
 use crate::Error;
+use crate::tokenizer::LONGEST_TEXT;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -69,9 +70,9 @@ impl Merger {
     }
 
     fn begin(&mut self, bytes: usize) -> Result<(), Error> {
-        let max = u64::from(u32::MAX - 1);
-        if bytes as u64 > max {
-            return Err(Error::TextTooLong { bytes: bytes as u64, max });
+        // A text whose spaces were escaped can be longer than it was.
+        if bytes as u64 > LONGEST_TEXT {
+            return Err(Error::TextTooLong { bytes: bytes as u64, max: LONGEST_TEXT });
         }
         for list in [&mut self.links, &mut self.tokens] {
             list.clear();

@@ -5,6 +5,9 @@ use crate::vocab::{Token, TokenKind, Vocab};
 use crate::{Decoder, Error};
 use std::fmt;
 
+/// In bytes: one less than what an offset of 32 bits can be.
+pub(crate) const LONGEST_TEXT: u64 = u32::MAX as u64 - 1;
+
 /// How plain text becomes tokens.
 pub(crate) trait TokenModel: Send + Sync {
     /// Appends the tokens of a text that has no special ones; `first`: nothing or a special token is before it.
@@ -26,7 +29,7 @@ pub struct Encode {
     pub eos: Option<bool>,
     /// Make control tokens out of their texts. Never for what a user wrote: he could forge roles.
     pub special: bool,
-    /// A longer text is refused.
+    /// A longer text is refused. Above 4 GiB - 2 bytes all are: offsets have 32 bits.
     pub max_bytes: u64,
 }
 
@@ -97,9 +100,9 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// The tokens of a text.
     pub fn encode(&self, text: &str, options: &Encode) -> Result<Vec<u32>, Error> {
-        let bytes = text.len() as u64;
-        if bytes > options.max_bytes {
-            return Err(Error::TextTooLong { bytes, max: options.max_bytes });
+        let (bytes, max) = (text.len() as u64, options.max_bytes.min(LONGEST_TEXT));
+        if bytes > max {
+            return Err(Error::TextTooLong { bytes, max });
         }
         let mut ids = Vec::new();
         if options.bos.unwrap_or(self.roles.add_bos) {
