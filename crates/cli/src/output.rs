@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 64 << 10;
 
-/// Standard output. Not locked against other threads for nothing: only the main thread writes results.
+/// Standard output, locked: only the main thread writes results.
 pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(BUFFER, io::stdout().lock())
 }
