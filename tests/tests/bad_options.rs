@@ -124,6 +124,8 @@ fn e01_deadlines_and_chunks_of_nothing() {
     let model = Tiny::random().open().unwrap();
     let reply = model.generate_ids(&[BOS], &greedy().deadline(std::time::Duration::ZERO)).unwrap();
     assert_eq!((reply.ids.len(), reply.finish), (0, FinishReason::Deadline));
+    let never = greedy().max_tokens(1).deadline(std::time::Duration::MAX);
+    assert_eq!(model.generate_ids(&[BOS], &never).unwrap().finish, FinishReason::Length);
     let error = model.logits(&[BOS], Some(0)).unwrap_err();
     assert!(error.is_usage(), "{error}");
     assert_eq!(error.to_string(), "option chunk is 0, allowed: at least 1");

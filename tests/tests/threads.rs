@@ -49,7 +49,7 @@ fn a_cancel_from_another_thread_ends_one_and_keeps_its_text() {
             });
             reply.unwrap()
         });
-        let other = scope.spawn(|| model.generate("The dog", &self::options(2)).unwrap());
+        let other = scope.spawn(|| model.generate("The dog", &options(2)).unwrap());
         (one.join().unwrap(), other.join().unwrap())
     });
     assert_eq!(cancelled.finish, FinishReason::Cancelled);

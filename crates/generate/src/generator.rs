@@ -188,7 +188,7 @@ impl Generator {
             stops: StopRules::new(ends, &o.stop),
             decoder: self.tokenizer.decoder(),
         };
-        let handle = self.start(prompt, limit as usize, Goal::Draw(Box::new(draw)), vec![self.chunk], &o);
+        let handle = self.start(prompt, limit as usize, Goal::Draw(Box::new(draw)), vec![self.chunk], &o)?;
         if limit == 0 {
             handle.end(at_limit);
         }
@@ -205,7 +205,7 @@ impl Generator {
         if chunks.contains(&0) {
             return Err(Error::Option { option: "chunk", value: "0".into(), allowed: "at least 1".into() });
         }
-        let handle = self.start(ids, 0, Goal::Logits, chunks.to_vec(), &Options::default());
+        let handle = self.start(ids, 0, Goal::Logits, chunks.to_vec(), &Options::default())?;
         let values = ids.len().saturating_mul(self.graph.config.vocab);
         reserve(&mut handle.output().lock().logits, values, "logits")?;
         handle.wait()?;
@@ -255,24 +255,27 @@ impl Generator {
         }
     }
 
-    fn start(&self, ids: &[u32], draws: usize, goal: Goal, chunks: Vec<usize>, o: &Options) -> Handle {
+    fn start(&self, ids: &[u32], draws: usize, goal: Goal, chunks: Vec<usize>, o: &Options) -> Result<Handle> {
+        let mut prompt = Vec::new();
+        reserve(&mut prompt, ids.len(), "the prompt")?;
+        prompt.extend_from_slice(ids);
         let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
         let output = Arc::new(Output::new(usage));
         let sequence = |id| Sequence {
             id,
-            prompt: ids.to_vec(),
+            prompt,
             fed: 0,
             table: PageTable::default(),
             reach: ids.len() + draws,
             chunks,
             steps: 0,
             goal,
-            deadline: o.deadline.map(|d| Instant::now() + d),
+            deadline: o.deadline.and_then(|d| Instant::now().checked_add(d)),
             cancel: o.cancel.clone(),
             output: output.clone(),
         };
         let id = lock(&self.scheduler).add(sequence);
-        Handle::new(self.scheduler.clone(), output, id)
+        Ok(Handle::new(self.scheduler.clone(), output, id))
     }
 }
 

@@ -101,14 +101,11 @@ fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
         None => heads,
         Some(Value::Array(_)) => {
             let all = f.metadata.u32s(&key)?.unwrap_or_default();
-            match all.first() {
-                Some(first) if all.iter().all(|h| h == first) => *first as usize,
-                Some(_) => {
-                    return Err(Error::NotYet {
-                        what: "layers with different heads are",
-                        key,
-                        value: format!("{all:?}"),
-                    });
+            match all.first().map(|first| (first, all.iter().find(|h| *h != first))) {
+                Some((first, None)) => *first as usize,
+                Some((first, Some(other))) => {
+                    let value = format!("{first} in one layer, {other} in another");
+                    return Err(Error::NotYet { what: "layers with different heads are", key, value });
                 }
                 None => return Err(f.bad(NAME, "an empty array", &rule)),
             }

@@ -5,6 +5,16 @@ use inkstone_gguf::Metadata;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+/// A text of a file for a message: it may be of any length.
+pub(crate) fn shorten(text: &str) -> String {
+    const CHARS: usize = 64;
+    let mut short: String = text.chars().take(CHARS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
 /// The keys of one architecture: `block_count` is read from `llama.block_count`.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {

@@ -1,6 +1,7 @@
 //! A model, traced.
 
 use crate::arch::{ARCHS, Arch};
+use crate::fields::shorten;
 use crate::select::select;
 use crate::{Config, Error};
 use inkstone_gguf::Gguf;
@@ -50,7 +51,7 @@ impl ModelGraph {
         const KEY: &str = "general.architecture";
         let name = file.metadata().str(KEY)?;
         let arch = ARCHS.iter().find(|a| Some(a.name) == name).ok_or_else(|| Error::UnknownArchitecture {
-            name: name.unwrap_or("(none: general.architecture is missing)").to_owned(),
+            name: shorten(name.unwrap_or("(none: general.architecture is missing)")),
             known: architectures().collect::<Vec<_>>().join(", "),
         })?;
         if file.tensors().is_empty() {

@@ -1,7 +1,7 @@
 //! Rotary frequencies: how far a pair turns a position. Every kind of scaling is a way to choose them.
 
 use crate::Error;
-use crate::fields::Fields;
+use crate::fields::{Fields, shorten};
 use inkstone_tensor::math;
 use std::f64::consts::PI;
 
@@ -110,7 +110,7 @@ impl Scaling {
                     attention_factor: or("rope.scaling.attn_factor", 1.0)?,
                 })
             }
-            (other, _) => Err(f.bad(KEY, other, "none, linear, yarn")),
+            (other, _) => Err(f.bad(KEY, shorten(other), "none, linear, yarn")),
         }
     }
 }

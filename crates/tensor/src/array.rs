@@ -34,22 +34,26 @@ pub struct NoMemory {
 impl NoMemory {
     /// Ends a definition. `eval` gives values, not results, so that it reads like its formula; this unwinds with the
     /// error itself and prints nothing. Whoever runs definitions on sizes that it was given catches it.
-    fn unwind(bytes: usize) -> ! {
-        std::panic::resume_unwind(Box::new(NoMemory { bytes: bytes as u64 }))
+    pub(crate) fn unwind(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
+    }
+
+    fn of<T>(n: usize) -> NoMemory {
+        NoMemory { bytes: n.saturating_mul(size_of::<T>()) as u64 }
     }
 }
 
 /// Working memory of a definition: `n` zeros.
 pub(crate) fn zeros<T: Zeroable>(n: usize) -> Vec<T> {
     let memory = bytemuck::allocation::try_zeroed_slice_box(n);
-    memory.unwrap_or_else(|()| NoMemory::unwind(n.saturating_mul(size_of::<T>()))).into_vec()
+    memory.unwrap_or_else(|()| NoMemory::of::<T>(n).unwind()).into_vec()
 }
 
 /// Working memory of a definition: `n` values.
 pub(crate) fn collect<T>(n: usize, values: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     if all.try_reserve_exact(n).is_err() {
-        NoMemory::unwind(n.saturating_mul(size_of::<T>()));
+        NoMemory::of::<T>(n).unwind();
     }
     all.extend(values.take(n));
     all

@@ -1,5 +1,5 @@
 use super::{dot, dot4, one};
-use crate::array::zeros;
+use crate::array::{collect, zeros};
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
@@ -34,7 +34,7 @@ impl OpDef for Linear {
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let (x, w) = (decoded(&ins[0]), &ins[1]);
         let (m, n, k) = (x.rows(), w.rows(), w.cols());
-        let bias = ins.get(2).map_or_else(|| zeros(n), |b| decoded(b).row(0).to_vec());
+        let bias = ins.get(2).map_or_else(|| zeros(n), |b| collect(n, decoded(b).row(0).iter().copied()));
         let mut out = zeros::<f32>(m.saturating_mul(n));
         let mut block = zeros::<f32>(BLOCK.saturating_mul(k));
         for first in (0..n).step_by(BLOCK) {

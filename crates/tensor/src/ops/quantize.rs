@@ -30,7 +30,7 @@ impl OpDef for Quantize {
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let x = &ins[0];
-        let mut out = Array::zeros(self.to, x.rows(), x.cols()).expect("no larger than its operand");
+        let mut out = Array::zeros(self.to, x.rows(), x.cols()).unwrap_or_else(|e| e.unwind());
         (0..x.rows()).for_each(|r| out.encode_row(r, x.row(r)));
         one(out)
     }
