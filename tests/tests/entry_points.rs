@@ -197,6 +197,22 @@ fn numbers_can_be_read_while_a_stream_runs_and_after_an_error() {
     assert_eq!((stream.usage().prompt_tokens, stream.finish()), (prompt, Some(FinishReason::Error)));
 }
 
+#[test]
+fn long_lists_of_tokens_fit_or_are_refused() {
+    let vocab = MODEL.graph().config.vocab as u32;
+    // Each bans most tokens three times over.
+    let options = |i: u32| (0..3).fold(base().max_tokens(6), |o, _| o.ban((0..vocab).filter(move |t| t % 7 != i)));
+    let alone: Vec<_> = (0..4).map(|i| MODEL.generate(PROMPT, &options(i)).unwrap().ids).collect();
+    let mut streams: Vec<_> = (0..4).map(|i| MODEL.stream(PROMPT, &options(i)).unwrap()).collect();
+    for (i, stream) in streams.iter_mut().enumerate() {
+        stream.by_ref().for_each(|piece| drop(piece.unwrap()));
+        assert_eq!(stream.ids(), alone[i]);
+        assert!(stream.ids().iter().all(|t| t % 7 == i as u32));
+    }
+    let error = MODEL.generate(PROMPT, &(0..9).fold(base(), |o, _| o.ban(0..vocab))).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("banned"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
