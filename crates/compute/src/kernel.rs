@@ -169,6 +169,23 @@ impl Registry {
 }
 
 impl Kernel {
+    /// A kernel that computes as the definitions do, in one tile, on weights of every dtype as they lie in the file. Others
+    /// are told apart from it with struct update syntax.
+    pub fn by_definition(name: &'static str, implements: Pattern, entry: Arc<dyn Any + Send + Sync>) -> Kernel {
+        Kernel {
+            name,
+            implements,
+            requires: &[],
+            numerics: Numerics::DEFINITION,
+            weights: &[],
+            layouts: &[Layout::FILE],
+            activations: None,
+            rows: usize::MAX,
+            tiling: |_, _| Tiling::WHOLE,
+            entry,
+        }
+    }
+
     /// Why it can't answer a query; `None` if it can.
     fn refusal(&self, q: &Query, caps: &Caps) -> Option<String> {
         if let Some(missing) = self.requires.iter().find(|f| !caps.features.contains(f)) {

@@ -131,13 +131,6 @@ impl Graph {
     }
 }
 
-/// The dimension that a node's work is cut along: its ragged one, of the results before the operands. A state's
-/// places don't count: they are not the step's.
-pub(crate) fn ragged(ins: &[Type], outs: &[Type]) -> Dim {
-    let is_ragged = |t: &&Type| matches!(t.rows, Dim::Rows | Dim::LogitRows);
-    outs.iter().chain(ins.iter().rev()).find(is_ragged).map_or(Dim::N(1), |t| t.rows)
-}
-
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "graph {}", self.name)?;

@@ -6,9 +6,9 @@ pub mod memory;
 pub mod select;
 pub mod simplify;
 
-use crate::graph::{Graph, Source, ragged};
+use crate::graph::{Graph, Source};
 use crate::{Error, Result};
-use inkstone_compute::{Caps, Choice, Layout, Query, Region, Registry};
+use inkstone_compute::{Caps, Choice, Grid, Layout, Query, Region, Registry};
 use inkstone_tensor::body::Node;
 use inkstone_tensor::{DType, Dim, Sizes, Type};
 use select::Selection;
@@ -56,7 +56,7 @@ impl<'a> Context<'a> {
         numerics: Option<inkstone_compute::Numerics>,
     ) -> Query<'q> {
         let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
-        let rows = ragged(&ins, &outs).at(&self.bucket);
+        let rows = Grid::along(&ins, &outs).at(&self.bucket);
         Query { op: &node.op, weights, numerics, rows, bindings: ins.len() + outs.len() }
     }
 

@@ -1,6 +1,6 @@
 //! What the unit tests of passes share: shapes without data, and a registry that has every op.
 
-use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Registry, Tiling};
+use inkstone_compute::{Kernel, Layout, Pattern, Registry};
 use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
 use std::sync::Arc;
 
@@ -20,18 +20,7 @@ impl WeightSource for Shapes {
 
 /// A kernel for every op that computes as the definitions do.
 pub fn kernel(name: &'static str) -> Kernel {
-    Kernel {
-        name,
-        implements: Pattern::AnyOp,
-        requires: &[],
-        numerics: Numerics::DEFINITION,
-        weights: &[],
-        layouts: &[Layout::FILE],
-        activations: None,
-        rows: usize::MAX,
-        tiling: |_, _| Tiling::WHOLE,
-        entry: Arc::new(()),
-    }
+    Kernel::by_definition(name, Pattern::AnyOp, Arc::new(()))
 }
 
 /// A registry like that of the reference engine.

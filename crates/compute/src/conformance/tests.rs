@@ -1,5 +1,5 @@
 use super::*;
-use crate::{EngineOptions, Pattern, Reference, ReferenceKernel, Tiling};
+use crate::{EngineOptions, Pattern, Reference, ReferenceKernel};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
 use std::sync::Arc;
@@ -7,18 +7,7 @@ use std::sync::Arc;
 fn report(kernels: &[(Pattern, ReferenceKernel)]) -> Report {
     let mut options = EngineOptions::default().budget(1 << 28);
     for (implements, entry) in kernels {
-        options = options.with_kernel(Kernel {
-            name: "outside",
-            implements: *implements,
-            requires: &[],
-            numerics: Numerics::DEFINITION,
-            weights: &[],
-            layouts: &[Layout::FILE],
-            activations: None,
-            rows: usize::MAX,
-            tiling: |_, _| Tiling::WHOLE,
-            entry: Arc::new(*entry),
-        });
+        options = options.with_kernel(Kernel::by_definition("outside", *implements, Arc::new(*entry)));
     }
     run(&Reference::new(&options).unwrap())
 }

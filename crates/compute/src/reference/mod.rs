@@ -8,7 +8,7 @@ mod run;
 mod weights;
 
 use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
-use crate::kernel::{EngineOptions, Kernel, Layout, Numerics, Pattern, Registry, Tiling};
+use crate::kernel::{EngineOptions, Kernel, Layout, Pattern, Registry};
 use crate::plan::{Plan, WeightSlot};
 use crate::{Error, Result, platform};
 use inkstone_tensor::op::Arrays;
@@ -78,18 +78,7 @@ impl Reference {
 
 /// The kernel of everything.
 fn eval() -> Kernel {
-    Kernel {
-        name: "eval",
-        implements: Pattern::AnyOp,
-        requires: &[],
-        numerics: Numerics::DEFINITION,
-        weights: &[],
-        layouts: &[Layout::FILE],
-        activations: None,
-        rows: usize::MAX,
-        tiling: |_, _| Tiling::WHOLE,
-        entry: Arc::new(()),
-    }
+    Kernel::by_definition("eval", Pattern::AnyOp, Arc::new(()))
 }
 
 /// The entry of a kernel, if it is one from outside.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Numerics;
 use crate::conformance::plan::{How, PlanBuilder};
 use crate::plan::{Port, Region};
 use inkstone_tensor::body::{Body, Node, Region as Fused};

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::memory::Placement;
-use crate::graph::{Graph, ragged};
+use crate::graph::Graph;
 use crate::{Error, Result};
 use inkstone_compute::{Arg, Cut, Grid, Kernel, Plan, Step, Tiling};
 use inkstone_tensor::body::{Node, ValueId};
@@ -20,7 +20,7 @@ pub fn lower(g: &Graph, placement: &Placement, cx: &Context) -> Result<Plan> {
         let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
         let tiling = tiling(choice.kernel, &node.op, &outs)?;
         let grid = Grid {
-            rows: ragged(&ins, &outs),
+            rows: Grid::along(&ins, &outs),
             row_block: tiling.row_block,
             col_block: tiling.col_block,
             col_blocks: tiling.col_blocks,

@@ -2,9 +2,9 @@
 //! same bits in every plan. Ops without matrices get one numerics, too. What graphs share gets its ids here.
 
 use super::{Context, Report, matrices};
-use crate::graph::{Graph, Source, ragged};
+use crate::graph::{Graph, Source};
 use crate::{Error, Result};
-use inkstone_compute::{Caps, Interface, Layout, Numerics, Query, Registry, StateSlot, WeightSlot};
+use inkstone_compute::{Caps, Grid, Interface, Layout, Numerics, Query, Registry, StateSlot, WeightSlot};
 use inkstone_tensor::body::Node;
 use inkstone_tensor::ops::Quantize;
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
@@ -156,7 +156,7 @@ fn uses(graphs: &[Buckets], selection: &Selection) -> Vec<Use> {
         for node in &g.body.nodes {
             let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
             let names: Vec<&str> = matrices(g, &sources, node).map(|(name, _)| name).collect();
-            let dim = ragged(&ins, &outs);
+            let dim = Grid::along(&ins, &outs);
             uses.push(Use {
                 op: node.op.clone(),
                 matrices: names.iter().filter_map(|name| selection.weight_id(name)).collect(),

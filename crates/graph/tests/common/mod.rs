@@ -108,18 +108,7 @@ pub fn reference() -> Registry {
 }
 
 pub fn eval() -> Kernel {
-    Kernel {
-        name: "eval",
-        implements: Pattern::AnyOp,
-        requires: &[],
-        numerics: Numerics::DEFINITION,
-        weights: &[],
-        layouts: &[Layout::FILE],
-        activations: None,
-        rows: usize::MAX,
-        tiling: |_, _| Tiling::WHOLE,
-        entry: Arc::new(()),
-    }
+    Kernel::by_definition("eval", Pattern::AnyOp, Arc::new(()))
 }
 
 /// A registry of a made-up fast engine: kernels of linear by rows, on quantized activations and packed weights.
