@@ -11,6 +11,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
 
+use clap::builder::PossibleValuesParser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -52,12 +53,18 @@ impl Arguments {
     }
 }
 
+/// The engines of this build. The names live as long as the program.
+fn engine_names() -> PossibleValuesParser {
+    let names = inkstone::engines::names().into_iter().map(|name| &*name.leak());
+    PossibleValuesParser::new(std::iter::once("auto").chain(names))
+}
+
 /// Where and in what precision a model is computed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Model options")]
 pub(crate) struct EngineArgs {
     /// What computes
-    #[arg(long, default_value = "auto", value_parser = ["auto", "reference"])]
+    #[arg(long, default_value = "auto", value_parser = engine_names())]
     pub(crate) engine: String,
     /// Threads that compute [default: one a core]
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 1024))]

@@ -2,12 +2,8 @@
 
 use super::number;
 use clap::Args;
+use inkstone::generate::{MAX_STOP_BYTES, MAX_STOPS};
 use inkstone::{Limit, Options};
-
-/// Stop texts of a request.
-const MAX_STOPS: usize = 16;
-/// Bytes of a stop text.
-const MAX_STOP_BYTES: usize = 256;
 
 /// What is not given is as the model file says, else as the program's defaults say.
 #[derive(Args, Clone, Debug)]
