@@ -1,5 +1,17 @@
 //! The ground of Inkstone: data types and block formats, shapes, operations with their definitions, the records of a
 //! step, and the one definition of sampling. It knows nothing of files, engines or text.
+//!
+//! ```
+//! use inkstone_tensor::{Array, DType};
+//!
+//! let mut matrix = Array::zeros(DType::Q8_0, 2, 64)?;
+//! matrix.encode_row(1, &[0.5; 64]);
+//! let mut row = [0.0; 64];
+//! matrix.decode_row(1, &mut row);
+//! assert!((row[63] - 0.5).abs() < 1e-3);
+//! assert_eq!(matrix.bytes().len(), 2 * 2 * DType::Q8_0.block_bytes());
+//! # Ok::<(), inkstone_tensor::NoMemory>(())
+//! ```
 
 mod array;
 mod block;
