@@ -99,17 +99,16 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "test",
-        what: "the tests of each crate, built alone: unit, oracle, conformance, command line",
+        what: "the tests of each crate, built alone with all features: unit, oracle, conformance, command line",
         needs: &[],
         cases: packages,
         run: |c, package| {
             // Output of tests that pass is wanted for what they say is not present.
             let program = if is_present(c, &NEXTEST) {
-                let line =
-                    "nextest run --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
+                let line = "nextest run --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
                 c.cargo(line, package)
             } else {
-                c.cargo("test --no-fail-fast --all-targets", package).args(["--", "--show-output"])
+                c.cargo("test --all-features --no-fail-fast --all-targets", package).args(["--", "--show-output"])
             };
             c.programs(&format!("test {package}"), [program])
         },
