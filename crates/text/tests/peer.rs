@@ -88,7 +88,7 @@ fn oracle_texts() -> Vec<String> {
 }
 
 /// A vocabulary of the 256 bytes and all pairs of them, with merges in random order, so that the ids show where a text
-/// was cut (those of a trained one rarely do: it has few merges across words).
+/// was cut (those of a trained one rarely do: it has few merges across words). And words that no merge makes.
 fn pairs(row: &Row) -> Metadata {
     let mut bytes: Vec<String> = ByteLevel::alphabet().into_iter().map(String::from).collect();
     bytes.sort();
@@ -97,7 +97,9 @@ fn pairs(row: &Row) -> Metadata {
     for i in (1..merges.len()).rev() {
         merges.swap(i, random.below(i + 1));
     }
-    let tokens: Vec<String> = bytes.into_iter().chain(merges.iter().map(|pair| pair.replace(' ', ""))).collect();
+    let words = ["the", "Ġthe", "Once", "ĠOnce", "...", "123"].map(str::to_owned);
+    let joined = merges.iter().map(|pair| pair.replace(' ', ""));
+    let tokens: Vec<String> = bytes.into_iter().chain(joined).chain(words).collect();
     let mut metadata = Metadata::new();
     metadata.insert("tokenizer.ggml.model", "gpt2");
     metadata.insert("tokenizer.ggml.pre", row.name);
@@ -216,6 +218,10 @@ fn the_same_ids_as_the_peer() {
         trained += usize::from(found.is_some());
         for both in found.into_iter().chain([Both::pairs(row)]) {
             oracle.iter().for_each(|text| both.assert_equal(text, "oracle"));
+            let normal = |&id: &u32| both.ours.token(id).is_some_and(|token| token.kind == TokenKind::Normal);
+            let ids = (0..both.ours.vocab_size() as u32).filter(normal);
+            let texts = ids.filter_map(|id| std::str::from_utf8(both.ours.piece(id)?).ok());
+            texts.for_each(|text| both.assert_equal(text, "a token's text"));
             for seed in 0..2_000 {
                 both.assert_equal(&random_text(&mut Random(seed)), &format!("seed {seed}"));
             }
