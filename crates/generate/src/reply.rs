@@ -121,7 +121,7 @@ pub struct Reply {
 pub enum Flow {
     /// More.
     Continue,
-    /// No more; what was generated is kept.
+    /// No more; the reply has the pieces up to this one.
     Stop,
     /// No more, and this error is returned.
     Fail(Box<dyn std::error::Error + Send + Sync>),
