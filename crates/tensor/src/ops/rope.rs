@@ -2,7 +2,7 @@ use super::one;
 use crate::math;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{ROWS, StepView, rows};
-use crate::{Array, Sizes, Type};
+use crate::{Array, Dim, Sizes, Type};
 use std::sync::Arc;
 
 /// Which elements of a head turn together.
@@ -47,7 +47,7 @@ impl OpDef for Rope {
         ins.count(2, 2)?;
         let (dim, turning) = (self.head_dim, 2 * self.frequencies.len());
         let expected = format!("f32[Rows, heads * {dim}] with at least {turning} dimensions a head");
-        let x = ins.some(0, &expected, |x| dim >= turning && dim > 0 && x.cols % dim == 0)?;
+        let x = ins.some(0, &expected, |x| x.rows == Dim::Rows && dim >= turning && dim > 0 && x.cols % dim == 0)?;
         ins.f32(0)?;
         ins.is(1, ROWS)?;
         Ok(Types::from_slice(&[x]))
