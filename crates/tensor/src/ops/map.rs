@@ -110,14 +110,15 @@ impl OpDef for Map {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let bytes = ins.iter().chain(outs).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
-        Cost { bytes, flops: outs[0].elements(sizes).saturating_mul((self.0.0.len() - ins.len()) as u64) }
+        let computing = self.0.0.iter().filter(|t| !matches!(t, Term::In(_))).count() as u64;
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops: outs[0].elements(sizes).saturating_mul(computing) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Dim;
 
     #[test]
     fn expressions_are_checked_before_they_are_applied() {
@@ -129,5 +130,16 @@ mod tests {
         let gate = Expr::new(&[In(0), Silu, In(1), Mul]);
         assert_eq!(gate.apply(|i| [0.0, 7.0][i]), 0.0);
         assert_eq!(gate.apply(|i| [1.0, 2.0][i]), 2.0 * 0.731_058_6);
+    }
+
+    #[test]
+    fn terms_that_only_read_cost_nothing() {
+        use Term::*;
+        let x = Type::f32(Dim::N(1), 10);
+        for (terms, flops) in [(&[In(0), In(0), Mul][..], 10), (&[In(2)], 0), (&[In(0), Silu, In(1), Mul], 20)] {
+            let map = Map(Expr::new(terms));
+            let ins = vec![x; map.0.inputs()];
+            assert_eq!(map.cost(&ins, &[x], &Sizes::default()).flops, flops, "{terms:?}");
+        }
     }
 }

@@ -42,7 +42,6 @@ impl OpDef for RmsNorm {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let bytes = ins.iter().chain(outs).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
-        Cost { bytes, flops: ins[0].elements(sizes).saturating_mul(4) }
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops: ins[0].elements(sizes).saturating_mul(4) }
     }
 }
