@@ -223,7 +223,7 @@ impl Plan {
         same.then_some(linked)
     }
 
-    /// A number that differs where plans differ: FNV-1a over the printed form.
+    /// A number that differs where plans print differently: FNV-1a over the printed form.
     pub fn key(&self) -> u64 {
         self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
     }
