@@ -51,7 +51,7 @@ impl Config {
         let width = f.needed("embedding_length", 1..=MANY, "the width of the model")?;
         let layers = f.needed("block_count", 1..=LAYERS, "the number of layers")?;
         let heads = f.needed("attention.head_count", 1..=MANY, "the number of query heads")?;
-        let kv_heads = kv_heads(&f, heads)?;
+        let kv_heads = kv_heads(&f, heads, layers)?;
         let head_dim = match f.count("attention.key_length", 1..=HEAD)? {
             Some(dim) => dim,
             None if width.is_multiple_of(heads) && (width / heads) as u64 <= HEAD => width / heads,
@@ -93,7 +93,7 @@ impl Fields<'_> {
 }
 
 /// One number, or an array with one a layer; layers that differ are not there yet.
-fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
+fn kv_heads(f: &Fields, heads: usize, layers: usize) -> Result<usize, Error> {
     const NAME: &str = "attention.head_count_kv";
     let rule = format!("a divisor of the {heads} query heads");
     let key = f.key(NAME);
@@ -102,6 +102,13 @@ fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
         Some(Value::Array(_)) => {
             let all = f.metadata.u32s(&key)?.unwrap_or_default();
             match all.first().map(|first| (first, all.iter().find(|h| *h != first))) {
+                Some(_) if all.len() != layers => {
+                    return Err(f.bad(
+                        NAME,
+                        format!("an array of {}", all.len()),
+                        &format!("one number for each of {layers} layers"),
+                    ));
+                }
                 Some((first, None)) => *first as usize,
                 Some((first, Some(other))) => {
                     let value = format!("{first} in one layer, {other} in another");
@@ -127,4 +134,26 @@ fn vocab(f: &Fields, embeddings: Option<usize>) -> Result<usize, Error> {
         return Err(Error::BadValue { key, value: "empty".into(), allowed: "at least one token".into() });
     }
     tokens.or(said).or(embeddings).ok_or_else(|| Error::MissingKey { key: f.key("vocab_size"), what: "the vocabulary" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kv_heads_of(value: impl Into<Value>) -> String {
+        let mut metadata = Metadata::new();
+        metadata.insert("llama.attention.head_count_kv", value);
+        kv_heads(&Fields { metadata: &metadata, arch: "llama" }, 8, 3).map_or_else(|e| e.to_string(), |n| n.to_string())
+    }
+
+    #[test]
+    fn heads_are_one_number_or_one_a_layer() {
+        assert_eq!(kv_heads_of(4u32), "4");
+        assert_eq!(kv_heads_of(vec![4u32; 3]), "4");
+        let key = "metadata key llama.attention.head_count_kv is";
+        let wrong = |n| format!("{key} an array of {n}, allowed: one number for each of 3 layers");
+        assert_eq!((kv_heads_of(vec![4u32; 2]), kv_heads_of(vec![4u32; 4])), (wrong(2), wrong(4)));
+        assert_eq!(kv_heads_of(vec![3u32; 3]), format!("{key} 3, allowed: a divisor of the 8 query heads"));
+        assert!(kv_heads_of(vec![4u32, 4, 2]).contains("4 in one layer, 2 in another"));
+    }
 }
