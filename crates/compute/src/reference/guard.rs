@@ -8,8 +8,7 @@ use inkstone_tensor::{Array, Op};
 
 /// Checks what `op` will look up for operands `ins`; caches have `slots` places.
 pub(super) fn check(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
-    let all: Vec<usize> = (0..ins.len()).collect();
-    check_op(op, step, ins, slots, &all.into_iter().map(Some).collect::<Vec<_>>())
+    check_op(op, step, ins, slots, &(0..ins.len()).map(Some).collect::<Vec<_>>())
 }
 
 /// `of` says which operand of the whole step an operand of this op is; `None` for what a region computes inside.

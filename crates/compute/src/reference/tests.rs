@@ -316,7 +316,18 @@ fn results_of_another_shape_are_errors_and_states_are_kept() {
     let mut r = rig(&Reference::new(&outside(Pattern::AnyOp, short)).unwrap(), plan(16, add()));
     let text = r.step(&[1], &[0]).unwrap_err().to_string();
     assert_eq!(text, "plan p, step 2 (map): result F32[1, 1], expected f32[Rows, 4]");
-    assert_eq!((r.length(), r.address(1)), (0, r.address(1)));
+
+    fn one_more(op: &Op, step: &StepView, ins: Arrays) -> Arrays {
+        let mut outs = op.eval(step, ins);
+        outs.extend(matches!(op, Op::KvWrite(_)).then(|| inkstone_tensor::Array::from_f32(1, vec![1.0])));
+        outs
+    }
+    let mut r = rig(&Reference::new(&outside(Pattern::AnyOp, one_more)).unwrap(), plan(16, add()));
+    let at = r.address(1);
+    let text = r.step(&[1], &[0]).unwrap_err().to_string();
+    assert_eq!(text, "plan p, step 3 (kv_write): result count 2, expected 1");
+    assert_eq!((r.length(), r.address(1)), (0, at));
+    assert_eq!(r.read(Region::State(1), 0, 4), [4.0, 5.0, 6.0, 7.0], "its memory was not replaced");
 }
 
 #[test]
