@@ -304,6 +304,22 @@ fn logits_of_many_windows_and_draws_share_steps() {
 }
 
 #[test]
+fn a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores() {
+    let model = open(ModelOptions::default().ctx(400).chunk(4));
+    let ids: Vec<u32> = (0..300).map(|i| 3 + i * 5 % 26).collect();
+    let wanted = model.logits(&ids, None).unwrap();
+    let (prompt, options) = ([8; 12], draws(4, 9));
+    // The logits get the place before that of a prompt which is then fed in three steps.
+    let mut before = model.stream_ids(&[BOS], &draws(1, 9)).unwrap();
+    let mut stream = model.stream_ids(&prompt, &options).unwrap();
+    before.next().unwrap().unwrap();
+    drop(before);
+    assert_same_bits(&model.generator().logits(&ids, &[100]).unwrap(), &wanted, "logits before a draw");
+    assert_eq!(stream.usage().completion_tokens, 2);
+    assert_eq!(rest(&mut stream), alone(&prompt, &options));
+}
+
+#[test]
 fn a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages() {
     let poison = 9;
     let tiny = Tiny::random();
