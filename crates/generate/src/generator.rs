@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Bytes of prompt that are looked at, for each token of context.
+/// Most bytes of a prompt for each token of context: many times what a token of a text has.
 const PROMPT_BYTES_PER_TOKEN: usize = 64;
 
 /// How a model is run.
@@ -148,7 +148,7 @@ impl Generator {
     /// If the tokenizer refuses.
     pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
         let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
-        // A longer prompt can't fit the context: don't tokenize it first. Nothing ends a text that is to go on.
+        // A text many times as long can't fit the context: don't tokenize it first. Nothing ends a text that goes on.
         let most = self.config.context.saturating_mul(PROMPT_BYTES_PER_TOKEN) as u64;
         Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
     }
