@@ -3,7 +3,7 @@ use crate::Numerics;
 use crate::conformance::plan::{How, PlanBuilder};
 use crate::plan::{Port, Region};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
-use inkstone_tensor::ops::{Advance, BeginStep, Embed, Expr, KvWrite, Map, Term};
+use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
 use inkstone_tensor::step::{LAST, LogitWish, ROWS, SeqStep, StepBuffer, carry};
 use inkstone_tensor::{DType, Dim, NoProgress, SharedBytes, Sizes, SourceError, Type, WeightBytes, WeightInfo};
 use smallvec::smallvec;
@@ -48,7 +48,7 @@ fn plan(slots: usize, op: Op) -> Plan {
     let table = b.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, COLS));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
-    let x = b.step(How::EVAL, Embed.into(), &[rows, table], &[]).unwrap()[0];
+    let x = b.step(How::EVAL, Embed { by: By::Token }.into(), &[rows, table], &[]).unwrap()[0];
     let outside = How { kernel: "outside", ..How::EVAL };
     b.step(outside, op, &[x, x], &[hidden]).unwrap();
     b.step(outside, KvWrite { group: 0 }.into(), &[cache, x, rows], &[]).unwrap();
@@ -376,7 +376,7 @@ fn one_buffer_for_two_states_is_an_error() {
     let (k, w) = (builder.state("k", cache), builder.state("v", cache));
     let rows = builder.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
     let weight = builder.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
-    let v = builder.step(How::EVAL, Embed.into(), &[rows, weight], &[]).unwrap()[0];
+    let v = builder.step(How::EVAL, Embed { by: By::Token }.into(), &[rows, weight], &[]).unwrap()[0];
     builder.step(How::EVAL, Op::Region(Arc::new(Fused { name: "two".into(), body })), &[k, w, v, rows], &[]).unwrap();
     let mut plan = builder.finish();
     // The builder finds the first state of a type for both; the second result is the second one's.
