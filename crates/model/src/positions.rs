@@ -39,9 +39,10 @@ impl Positions {
         Ok(Positions::Rotary(RopeConfig::read(f, head_dim)?))
     }
 
-    /// As many as the table has rows; without a table, which tracing reports, as the file says.
+    /// As many as the table has rows; without a row, which tracing reports, as the file says.
     pub(crate) fn learned(f: &Fields, source: &dyn WeightSource, _head_dim: usize) -> Result<Positions, Error> {
-        let rows = source.info(TABLE).and_then(|i| usize::try_from(*i.dims.get(1).unwrap_or(&1)).ok());
+        let rows =
+            source.info(TABLE).and_then(|i| usize::try_from(*i.dims.get(1).unwrap_or(&1)).ok()).filter(|n| *n > 0);
         let said = f.count("context_length", 1..=1 << 31)?;
         Ok(Positions::Learned { rows: rows.or(said).unwrap_or(1) })
     }
