@@ -145,7 +145,7 @@ mod tests {
     fn gelu_is_the_tanh_form() {
         let gelu = |x: f32| Expr::new(&[Term::In(0), Term::Gelu]).apply(|_| x);
         assert_eq!([0.0, 1e30, -1e30].map(gelu), [0.0, 1e30, 0.0]);
-        for (x, y) in [(1.0, 0.841_191_99), (-1.0, -0.158_808_01), (3.0, 2.996_362_6)] {
+        for (x, y) in [(1.0, 0.841_192), (-1.0, -0.158_808_01), (3.0, 2.996_362_6)] {
             assert!((gelu(x) - y).abs() < 1e-7 * x.abs(), "{x}: {}", gelu(x));
         }
     }
