@@ -58,4 +58,7 @@ cases! {
     llama_yarn "llama-yarn";
     llama3_rope "llama3-rope";
     mistral "mistral";
+    qwen2 "qwen2";
+    qwen3 "qwen3";
+    gpt2 "gpt2";
 }

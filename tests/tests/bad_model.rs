@@ -100,7 +100,7 @@ fn b02_counts_that_are_missing_are_named() {
 #[test]
 fn b02_counts_that_no_tensor_has_name_the_tensor() {
     for (key, value, tensor) in [
-        ("llama.block_count", 1u64 << 10, "blk.2.attn_q.weight"),
+        ("llama.block_count", 1u64 << 10, "blk.2.attn_norm.weight"),
         ("llama.embedding_length", 1 << 31, "token_embd.weight"),
         ("llama.feed_forward_length", 1 << 31, "blk.0.ffn_gate.weight"),
         ("llama.attention.head_count", 1 << 31, "blk.0.attn_q.weight"),

@@ -12,15 +12,26 @@ struct Case {
 }
 
 /// Two layers, four query heads, two KV heads.
-const MODEL: &str = "archs/llama";
+const MODEL: &str = "llama";
+/// A model of each architecture.
+const MODELS: &[&str] = &[MODEL, "qwen2", "qwen3", "gpt2"];
 
 fn model(options: ModelOptions) -> Model {
+    model_of(MODEL, options)
+}
+
+fn model_of(name: &str, options: ModelOptions) -> Model {
     let format = Format::named("f32").unwrap();
-    Model::open_with(oracle(MODEL).join("model.gguf"), &options.engine("reference").kv_type(format)).unwrap()
+    let file = oracle("archs").join(name).join("model.gguf");
+    Model::open_with(file, &options.engine("reference").kv_type(format)).unwrap()
 }
 
 fn ids() -> Vec<u32> {
-    json::<Case>(&oracle(MODEL).join("case.json")).ids
+    ids_of(MODEL)
+}
+
+fn ids_of(name: &str) -> Vec<u32> {
+    json::<Case>(&oracle("archs").join(name).join("case.json")).ids
 }
 
 /// Draws that go on to the limit.
@@ -46,13 +57,15 @@ fn same(a: &Reply, b: &Reply, what: &str) {
 
 #[test]
 fn every_split_of_a_prompt_gives_the_same_bits() {
-    let (model, ids) = (model(ModelOptions::default()), &ids()[..48]);
-    let whole = model.logits(ids, None).unwrap();
-    for n in 1..ids.len() {
-        let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
-        assert_same_bits(&rest_at_once, &whole, &format!("{n}, then the rest"));
-        let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
-        assert_same_bits(&rest_one_by_one, &whole, &format!("{n}, then one by one"));
+    for name in MODELS {
+        let (model, ids) = (model_of(name, ModelOptions::default()), &ids_of(name)[..48]);
+        let whole = model.logits(ids, None).unwrap();
+        for n in 1..ids.len() {
+            let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
+            assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
+            let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
+            assert_same_bits(&rest_one_by_one, &whole, &format!("{name}: {n}, then one by one"));
+        }
     }
 }
 
@@ -98,17 +111,21 @@ fn draws_are_those_of_the_definition() {
 
 #[test]
 fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
-    let ids = ids();
+    MODELS.iter().for_each(|name| batches_of(name));
+}
+
+fn batches_of(name: &str) {
+    let ids = ids_of(name);
     // Prompts of all lengths, so that decodes, whole prompts and chunks of prompts meet in a step.
     let requests: Vec<(&[u32], Options)> =
         (0..7).map(|i| (&ids[i..i + 1 + 11 * i % 60], draws(i as u64, 6 + 9 * i as u64 % 20))).collect();
     let alone: Vec<Reply> = {
-        let model = model(ModelOptions::default());
+        let model = model_of(name, ModelOptions::default());
         requests.iter().map(|(prompt, options)| model.generate_ids(prompt, options).unwrap()).collect()
     };
     for chunk in [0, 1, 3, 8] {
         for sequences in [7, 3] {
-            let model = model(ModelOptions::default().chunk(chunk).sequences(sequences));
+            let model = model_of(name, ModelOptions::default().chunk(chunk).sequences(sequences));
             let mut streams: Vec<(Stream, Vec<TokenScore>)> = Vec::new();
             for (i, (prompt, options)) in requests.iter().enumerate() {
                 streams.push((model.stream_ids(prompt, options).unwrap(), Vec::new()));
@@ -131,7 +148,7 @@ fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
             }
             for (i, (stream, scores)) in streams.iter_mut().enumerate() {
                 scores.extend(stream.by_ref().flat_map(|piece| piece.unwrap().logprobs));
-                let what = format!("request {i}, chunks of {chunk}, {sequences} sequences");
+                let what = format!("{name}: request {i}, chunks of {chunk}, {sequences} sequences");
                 assert_eq!(stream.ids(), alone[i].ids, "{what}");
                 assert_eq!(score_bits(scores), score_bits(&alone[i].logprobs), "{what}");
             }

@@ -167,10 +167,14 @@ ops! {
     BeginStep,
     /// (rows, table) -> x
     Embed,
+    /// (x) -> some of its columns
+    Columns,
     /// (x, w, bias?) -> x w^T + bias
     Linear,
     /// (x, w) -> x / rms(x) * w
     RmsNorm,
+    /// (x, w, bias) -> (x - mean(x)) / deviation(x) * w + bias
+    LayerNorm,
     /// (x, rows) -> x rotated by position
     Rope,
     /// (cache, x, rows) -> cache

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::kernel::Layout;
 use crate::plan::{Plan, Port, Region};
 use inkstone_tensor::ops::{
-    Accept, Advance, Attend, BeginStep, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
+    Accept, Advance, Attend, BeginStep, By, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
 };
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{LAST, LogitWish, NONE, RECORDS, SEQS, SeqStep, StepBuffer, StepView, carry};
@@ -200,7 +200,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let k_cache = c.state("keys", keys, zeros(&keys, s.slots())?);
     let v_cache = c.state("values", values, zeros(&values, s.slots())?);
     let history = c.state("history", HISTORY, zeros(&HISTORY, s.slots())?);
-    let table = c.weight("table", Embed, VOCABULARY, dim, random)?;
+    let table = c.weight("table", Embed { by: By::Token }, VOCABULARY, dim, random)?;
     let to_keys = c.weight("keys", Linear, keys.cols, dim, random)?;
     let to_values = c.weight("values", Linear, values.cols, dim, random)?;
     let attended = c.plan.port(Port::Hidden, Type::f32(Dim::Rows, s.heads * s.value_dim));
@@ -208,7 +208,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let records = c.plan.port(Port::Records, RECORDS);
 
     let rows = c.step(BeginStep, &[carry], &[])?;
-    let x = c.step(Embed, &[rows, table], &[])?;
+    let x = c.step(Embed { by: By::Token }, &[rows, table], &[])?;
     let k = c.step(Linear, &[x, to_keys], &[])?;
     let v = c.step(Linear, &[x, to_values], &[])?;
     c.step(KvWrite { group: 0 }, &[k_cache, k, rows], &[])?;

@@ -16,6 +16,8 @@ pub enum Term {
     Mul,
     /// a / (1 + exp(-a)) (Elfwing et al. 2017)
     Silu,
+    /// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2: the tanh form (Hendrycks and Gimpel 2016, arXiv 1606.08415)
+    Gelu,
 }
 
 /// An elementwise expression. Postfix, so that fusing two of them is substitution; every term rounds to f32, so that
@@ -56,6 +58,12 @@ impl Expr {
                     let x = f64::from(stack[n - 1]);
                     stack[n - 1] = (x / (1.0 + math::exp(-x))) as f32;
                 }
+                Term::Gelu => {
+                    /// sqrt(2 / pi)
+                    const SLOPE: f64 = 0.797_884_560_802_865_4;
+                    let x = f64::from(stack[n - 1]);
+                    stack[n - 1] = (0.5 * x * (1.0 + math::tanh(SLOPE * (x + 0.044_715 * x * x * x)))) as f32;
+                }
             }
         }
         stack[0]
@@ -71,7 +79,7 @@ impl Expr {
         let depth = self.0.iter().try_fold(0usize, |n, term| match term {
             Term::In(_) => (n < Self::DEPTH).then_some(n + 1),
             Term::Add | Term::Mul => (n >= 2).then(|| n - 1),
-            Term::Silu => (n >= 1).then_some(n),
+            Term::Silu | Term::Gelu => (n >= 1).then_some(n),
         });
         depth == Some(1)
     }
@@ -130,6 +138,16 @@ mod tests {
         let gate = Expr::new(&[In(0), Silu, In(1), Mul]);
         assert_eq!(gate.apply(|i| [0.0, 7.0][i]), 0.0);
         assert_eq!(gate.apply(|i| [1.0, 2.0][i]), 2.0 * 0.731_058_6);
+    }
+
+    /// The erf form gives 0.841345 and -0.158655.
+    #[test]
+    fn gelu_is_the_tanh_form() {
+        let gelu = |x: f32| Expr::new(&[Term::In(0), Term::Gelu]).apply(|_| x);
+        assert_eq!([0.0, 1e30, -1e30].map(gelu), [0.0, 1e30, 0.0]);
+        for (x, y) in [(1.0, 0.841_192), (-1.0, -0.158_808_01), (3.0, 2.996_362_6)] {
+            assert!((gelu(x) - y).abs() < 1e-7 * x.abs(), "{x}: {}", gelu(x));
+        }
     }
 
     #[test]
