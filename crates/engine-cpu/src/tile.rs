@@ -1,6 +1,5 @@
 //! How a kernel is written: a function of one tile, which gets views that reach only what the tile owns.
 
-use crate::isa::Set;
 use crate::memory::{View, ViewMut};
 use inkstone_tensor::sampling::Workspace;
 use inkstone_tensor::step::{Row, StepError, StepView, rows};
@@ -81,9 +80,4 @@ impl<'a> Places<'a> {
         below("page", page, self.slots / self.page)?;
         Ok(page * self.page + position % self.page)
     }
-}
-
-/// The best set of this machine, for [`crate::Cpu::new`].
-pub(crate) fn best_set() -> Set {
-    Set::ALL.into_iter().find(|s| s.is_here()).unwrap_or(Set::Portable)
 }

@@ -61,10 +61,15 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
     if let Some(missing) = kernel.requires.iter().find(|f| !caps.features.contains(f)) {
         return Err(format!("kernel {name} needs {missing}"));
     }
+    let product = match step.args.get(1).map(|a| a.region) {
+        Some(Region::Weight(id)) => id,
+        _ => u32::MAX,
+    };
     for a in step.ins() {
         let Region::Weight(id) = a.region else { continue };
         let layout = plan.interface.weights.get(id as usize).map_or(Layout::FILE, |w| w.layout);
-        if a.ty.rows == Dim::N(1) {
+        // Vectors, and weights of one row, are read in any dtype; but not by a kernel that wants its activations encoded.
+        if a.ty.rows == Dim::N(1) && (kernel.activations.is_none() || id != product) {
             continue;
         }
         if !kernel.weights.is_empty() && !kernel.weights.contains(&a.ty.dtype) {

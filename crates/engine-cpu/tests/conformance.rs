@@ -9,7 +9,10 @@ fn every_instruction_set_conforms() {
         for threads in [1, 3] {
             let engine = Cpu::with_set(&EngineOptions::default().budget(1 << 28).threads(threads), set).unwrap();
             let report = conformance::run(&engine);
-            assert!(report.passed() && report.skipped().next().is_none(), "{}: {report}", set.name());
+            assert!(report.passed(), "{}: {report}", set.name());
+            // Activations of one column can't be encoded, so a kernel that wants them so is never asked.
+            let skipped: Vec<String> = report.skipped().map(ToString::to_string).collect();
+            assert!(skipped.iter().all(|s| s.ends_with("rows of 1 are no whole blocks of Q8_A")), "{skipped:?}");
         }
     }
 }

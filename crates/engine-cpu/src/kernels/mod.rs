@@ -71,8 +71,9 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
     let q8 = || Kernel { weights: formats::ALL, activations: Some(DType::Q8_A), ..common(Q8, columns) };
     let f32 = || Kernel { weights: linear_f32::WEIGHTS, ..common(F32, columns) };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
-    vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8())
-        .chain(vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32()))
+    // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
+    vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32())
+        .chain(vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8()))
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
