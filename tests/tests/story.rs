@@ -92,7 +92,7 @@ fn the_draft_agrees_with_float64() {
     let golden: Golden = json(&oracle("story/golden.json"));
     for (engine, least) in MARGINS {
         let model = Model::open_with(assets("story-draft-q8_0.gguf"), &options(engine)).unwrap();
-        golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft, least));
+        golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft, 2.0 * least));
         held_out(&model, &golden.held_out, |d| d.draft, golden.draft_nats_per_token_held_out, of_one(engine));
     }
 }

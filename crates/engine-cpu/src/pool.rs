@@ -30,7 +30,7 @@ pub(crate) struct Device {
     /// Submits so far, and then some when the workers should end: what they wait for.
     epoch: AtomicU64,
     wake: Condvar,
-    scratch: Mutex<Vec<Box<Scratch>>>,
+    scratch: Mutex<Vec<Scratch>>,
 }
 
 #[derive(Default)]

@@ -180,16 +180,18 @@ impl Program {
         let (row_block, col_block) = (tile / grid.col_blocks, tile % grid.col_blocks);
         let rows = block(row_block, grid.row_block, grid.rows.at(&sizes));
         let of = |o: &Operand| if o.cut.rows { rows.clone() } else { 0..o.ty.rows.at(&sizes) };
-        // SAFETY: for both kinds of views see `memory`: `verify` has checked the plan, and the tile has waited for all
-        // steps that touch what it touches.
-        let ins = code.ins.iter().map(|o| match o.consumed {
-            true => View::none(o.ty),
-            false => unsafe { View::new(o.ty, o.place, of(o)) },
+        let ins = code.ins.iter().map(|o| {
+            if o.consumed {
+                return View::none(o.ty);
+            }
+            // SAFETY: see `memory`: `verify` has checked the plan, and the tile has waited for all steps that write
+            // what it reads.
+            unsafe { View::new(o.ty, o.place, of(o)) }
         });
         let ins: SmallVec<[View; 8]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
             let cols = if o.cut.cols { block(col_block, grid.col_block, o.ty.cols) } else { 0..o.ty.cols };
-            // SAFETY: as above.
+            // SAFETY: as above; the cuts of the tiles of a step are disjoint.
             unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
         });
         let mut outs: SmallVec<[ViewMut; 2]> = outs.collect();

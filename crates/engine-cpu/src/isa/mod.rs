@@ -14,6 +14,16 @@ pub use x86::{Avx2, Avx512, FloatMode};
 #[cfg(not(target_arch = "x86_64"))]
 pub use portable::FloatMode;
 
+/// Code that is compiled for a set. Not a closure: `call` must be inlined, always, into a function that has the
+/// instructions, and closures can't say so.
+pub trait Body {
+    /// What it gives.
+    type Output;
+
+    /// Runs it; marked `#[inline(always)]`, as is what it calls.
+    fn call(self) -> Self::Output;
+}
+
 /// A set of instructions; a value of the type proves that the machine has it.
 pub trait Isa: Copy + Send + Sync + 'static {
     /// 16 sums of 32 bits.
@@ -23,7 +33,7 @@ pub trait Isa: Copy + Send + Sync + 'static {
     fn detect() -> Option<Self>;
 
     /// Runs code that is compiled for this set.
-    fn run<R>(self, f: impl FnOnce() -> R) -> R;
+    fn run<B: Body>(self, body: B) -> B::Output;
 
     /// Sums of 0.
     fn zero(self) -> Self::Sums;

@@ -1,6 +1,6 @@
 //! Plain Rust, for every machine.
 
-use super::{Isa, LANES};
+use super::{Body, Isa, LANES};
 
 /// The same lanes as arrays.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,8 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
-    fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        f()
+    fn run<B: Body>(self, body: B) -> B::Output {
+        body.call()
     }
 
     #[inline(always)]

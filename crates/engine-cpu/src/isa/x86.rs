@@ -1,7 +1,7 @@
 //! AVX2 and AVX-512.
 #![allow(unsafe_code)]
 
-use super::{Isa, LANES};
+use super::{Body, Isa, LANES};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C. Only [`Avx2::detect`] makes one.
@@ -13,13 +13,13 @@ pub struct Avx2(());
 pub struct Avx512(());
 
 #[target_feature(enable = "avx2,fma,f16c")]
-fn run_avx2<R>(f: impl FnOnce() -> R) -> R {
-    f()
+fn run_avx2<B: Body>(body: B) -> B::Output {
+    body.call()
 }
 
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn run_avx512<R>(f: impl FnOnce() -> R) -> R {
-    f()
+fn run_avx512<B: Body>(body: B) -> B::Output {
+    body.call()
 }
 
 impl Isa for Avx2 {
@@ -32,9 +32,9 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn run<R>(self, f: impl FnOnce() -> R) -> R {
+    fn run<B: Body>(self, body: B) -> B::Output {
         // SAFETY: `self` proves that the machine has the features.
-        unsafe { run_avx2(f) }
+        unsafe { run_avx2(body) }
     }
 
     #[inline(always)]
@@ -83,9 +83,9 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
-    fn run<R>(self, f: impl FnOnce() -> R) -> R {
+    fn run<B: Body>(self, body: B) -> B::Output {
         // SAFETY: `self` proves that the machine has the features.
-        unsafe { run_avx512(f) }
+        unsafe { run_avx512(body) }
     }
 
     #[inline(always)]

@@ -42,7 +42,7 @@ struct Seen<'a> {
 }
 
 pub(super) fn attend<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
-    on::<I, _>(|| body(tile))
+    on!(I, body, tile)
 }
 
 #[inline(always)]

@@ -16,12 +16,11 @@ const ROWS: usize = 4;
 
 pub(super) fn linear<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
     // The floats are taken before, so that the body has them as slices.
-    on::<I, ()>(|| product(tile));
-    Ok(())
+    on!(I, product, tile)
 }
 
 #[inline(always)]
-fn product(tile: &mut Tile) {
+fn product(tile: &mut Tile) -> Result<(), StepError> {
     let [x, w] = [tile.ins[0], tile.ins[1]];
     let bias = tile.ins.get(2).copied();
     let out = &mut tile.outs[0];
@@ -46,6 +45,7 @@ fn product(tile: &mut Tile) {
             }
         }
     }
+    Ok(())
 }
 
 #[inline(always)]
@@ -65,5 +65,5 @@ fn dots(x: &[f32], w: [&[f32]; ROWS]) -> [f32; ROWS] {
             *sum = x.mul_add(*w, *sum);
         }
     }
-    sums.map(|s| fold_sum(s))
+    sums.map(fold_sum)
 }

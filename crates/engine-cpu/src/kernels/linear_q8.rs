@@ -6,7 +6,7 @@
 
 use super::decoded::decode_row;
 use super::formats::{Format, Group, with_format};
-use crate::isa::{F16x, Isa, LANES, Portable};
+use crate::isa::{Body, F16x, Isa, LANES, Portable};
 use crate::tile::Tile;
 use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
@@ -27,12 +27,23 @@ struct Panel {
 }
 
 pub(super) fn linear<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
-    let dtype = tile.ins[1].ty.dtype;
     match I::detect() {
-        Some(isa) => isa.run(|| with_format!(dtype, product::<I>(isa, tile))),
-        None => with_format!(dtype, product::<Portable>(Portable, tile)),
+        Some(isa) => isa.run(Call(isa, tile)),
+        None => Call(Portable, tile).call(),
     }
     Ok(())
+}
+
+struct Call<'t, 'a, 'm, I>(I, &'t mut Tile<'a, 'm>);
+
+impl<I: Isa> Body for Call<'_, '_, '_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let dtype = self.1.ins[1].ty.dtype;
+        with_format!(dtype, product::<I>(self.0, self.1))
+    }
 }
 
 #[inline(always)]

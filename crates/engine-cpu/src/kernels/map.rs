@@ -8,12 +8,11 @@ use inkstone_tensor::ops::{Expr, Term};
 use inkstone_tensor::step::StepError;
 
 pub(super) fn map<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
-    on::<I, ()>(|| body(tile));
-    Ok(())
+    on!(I, body, tile)
 }
 
 #[inline(always)]
-fn body(tile: &mut Tile) {
+fn body(tile: &mut Tile) -> Result<(), StepError> {
     let Op::Map(op) = tile.op else { unreachable!("the kernel of map") };
     let ins = tile.ins;
     for r in tile.outs[0].rows.clone() {
@@ -44,4 +43,5 @@ fn body(tile: &mut Tile) {
             out.copy_from_slice(&stack[0][..out.len()]);
         }
     }
+    Ok(())
 }

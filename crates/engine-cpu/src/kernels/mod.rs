@@ -14,7 +14,7 @@ mod state;
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512};
-use crate::isa::{Isa, Portable, Set};
+use crate::isa::{Portable, Set};
 use crate::tile::Entry;
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
 use inkstone_tensor::{DType, Op, Type};
@@ -25,8 +25,11 @@ pub const F32: Numerics = Numerics("f32/l16");
 /// Weights of few bits times activations of 8 bits with a scale per 32; integer sums, one chain of floats a result.
 pub const Q8: Numerics = Numerics("q8/32.i32");
 
+/// How a kernel cuts an op with results of these types.
+type Cuts = fn(&Op, &[Type]) -> Tiling;
+
 /// Everything that needs no instruction set of its own: copies, bookkeeping, and what is computed as its definition is.
-const EXACT: &[(&str, Entry, fn(&Op, &[Type]) -> Tiling)] = &[
+const EXACT: &[(&str, Entry, Cuts)] = &[
     ("begin_step", state::begin_step, whole),
     ("embed", copies::embed, by_rows),
     ("gather_rows", copies::gather_rows, whole),
@@ -61,7 +64,7 @@ fn kernel(name: &'static str, op: &'static str, entry: Entry, rest: Kernel) -> K
 }
 
 /// What rows of the table have in common; the entry is put in by [`kernel`].
-fn common(numerics: Numerics, tiling: fn(&Op, &[Type]) -> Tiling) -> Kernel {
+fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
     let any = Kernel::by_definition("", Pattern::Named(""), Arc::new(()));
     Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
 }
@@ -81,15 +84,28 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .collect()
 }
 
-/// Runs a kernel's body compiled for a set. Entries are handed out only where the set is here; should it be missing all
+/// Runs `$body(tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all
 /// the same, plain Rust gives the same bits.
-#[inline(always)]
-fn on<I: Isa, R>(body: impl FnOnce() -> R) -> R {
-    match I::detect() {
-        Some(isa) => isa.run(body),
-        None => body(),
-    }
+macro_rules! on {
+    ($isa:ty, $body:ident, $tile:expr) => {{
+        struct Call<'t, 'a, 'm>(&'t mut Tile<'a, 'm>);
+
+        impl crate::isa::Body for Call<'_, '_, '_> {
+            type Output = Result<(), StepError>;
+
+            #[inline(always)]
+            fn call(self) -> Result<(), StepError> {
+                $body(self.0)
+            }
+        }
+
+        match <$isa>::detect() {
+            Some(isa) => isa.run(Call($tile)),
+            None => $body($tile),
+        }
+    }};
 }
+use on;
 
 fn whole(_: &Op, _: &[Type]) -> Tiling {
     Tiling::WHOLE

@@ -8,12 +8,11 @@ use inkstone_tensor::Op;
 use inkstone_tensor::step::StepError;
 
 pub(super) fn rms_norm<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
-    on::<I, ()>(|| body(tile));
-    Ok(())
+    on!(I, body, tile)
 }
 
 #[inline(always)]
-fn body(tile: &mut Tile) {
+fn body(tile: &mut Tile) -> Result<(), StepError> {
     let Op::RmsNorm(op) = tile.op else { unreachable!("the kernel of rms_norm") };
     let [x, w] = [tile.ins[0], tile.ins[1]];
     let cols = x.ty.cols;
@@ -26,6 +25,7 @@ fn body(tile: &mut Tile) {
             *out = x * scale * w;
         }
     }
+    Ok(())
 }
 
 #[inline(always)]
