@@ -5,7 +5,7 @@ const UNKNOWN: u64 = 4 << 30;
 
 /// Bytes that this process may still take: the least of what the machine, its control groups and the limit of its
 /// address space leave free.
-pub(crate) fn available_memory() -> u64 {
+pub fn available_memory() -> u64 {
     #[cfg(all(target_os = "linux", not(inkstone_portable)))]
     return linux::available_memory().unwrap_or(UNKNOWN);
     #[cfg(any(not(target_os = "linux"), inkstone_portable))]

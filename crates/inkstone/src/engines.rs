@@ -2,9 +2,17 @@
 
 use crate::Result;
 use inkstone_compute::{Engine, EngineOptions, Engines, Factory};
+use inkstone_engine_cpu::Cpu;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(Engines::reference()));
+static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(of_this_build()));
+
+/// Best first: the CPU engine, then the definitions.
+fn of_this_build() -> Engines {
+    let mut engines = Engines::reference();
+    engines.register(Cpu::NAME, Arc::new(|options| Ok(Arc::new(Cpu::new(options)?))));
+    engines
+}
 
 fn engines() -> MutexGuard<'static, Engines> {
     ENGINES.lock().unwrap_or_else(PoisonError::into_inner)

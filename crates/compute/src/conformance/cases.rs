@@ -86,8 +86,9 @@ const PARTS: [(usize, usize, usize); 6] =
 /// Heads, values in a head, pairs that turn.
 const ROPES: [(usize, usize, usize); 5] = [(1, 2, 1), (3, 6, 3), (2, 64, 32), (4, 10, 2), (1, 128, 64)];
 
+/// What weights can be in.
 fn decodable() -> impl Iterator<Item = DType> {
-    DTYPES.iter().filter(|i| i.decode.is_some()).map(|i| i.dtype)
+    DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some()).map(|i| i.dtype)
 }
 
 fn encodable() -> impl Iterator<Item = DType> {

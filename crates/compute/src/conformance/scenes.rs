@@ -190,6 +190,17 @@ struct Composition {
     tolerance: f64,
 }
 
+/// How far a cache may go from the definition if what is written differs in its last bits, so that some values are
+/// rounded to a neighbour.
+fn rounding(dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => 0.0,
+        DType::F16 => 5e-4,
+        DType::BF16 => 4e-3,
+        _ => 8e-3,
+    }
+}
+
 /// All that a step of a model does but its layers in between.
 fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Composition, Stop> {
     let zeros = |ty: &Type, rows: usize| Array::zeros(ty.dtype, rows, ty.cols).map_err(Stop::from);
@@ -221,7 +232,9 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     c.step(Advance, &[carry, rows], &[])?;
     c.step(Accept, &[carry, records], &[])?;
     let plan = Arc::new(c.plan.finish());
-    Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance: c.tolerance })
+    let tolerance = [s.keys, s.values].map(|d| if c.tolerance > 0.0 { rounding(d) } else { 0.0 });
+    let tolerance = tolerance.into_iter().fold(c.tolerance, f64::max);
+    Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance })
 }
 
 /// Empty sequences; one may draw two tokens, the others many.
