@@ -18,6 +18,22 @@ pub fn fold_sum(mut lanes: F16x) -> f32 {
     lanes[0]
 }
 
+/// A sum over `x` in 16 lanes, element i in lane i mod 16, folded at the end; `add` takes a lane's sum and an element.
+#[inline(always)]
+pub fn sum_lanes(x: &[f32], add: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut sums = [0f32; LANES];
+    let (chunks, tail) = x.as_chunks::<LANES>();
+    for x in chunks {
+        for (sum, x) in sums.iter_mut().zip(x) {
+            *sum = add(*sum, *x);
+        }
+    }
+    for (sum, x) in sums.iter_mut().zip(tail) {
+        *sum = add(*sum, *x);
+    }
+    fold_sum(sums)
+}
+
 /// The largest lane; a NaN is passed over, and of two zeros the first counts.
 #[inline(always)]
 pub fn fold_max(lanes: F16x) -> f32 {

@@ -6,7 +6,7 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use lanes::{F16x, LANES, exp, fold_max, fold_sum};
+pub use lanes::{F16x, LANES, exp, fold_max, fold_sum, sum_lanes};
 pub use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512, FloatMode};

@@ -6,13 +6,24 @@ use inkstone_tensor::Op;
 use inkstone_tensor::step::StepError;
 
 pub(super) fn embed(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Embed(op) = tile.op else { unreachable!("the kernel of embed") };
     let [rows, table] = [tile.ins[0], tile.ins[1]];
     for (i, row) in step_rows(&rows).enumerate() {
         let r = rows.first + i;
         if tile.outs[0].rows.contains(&r) {
-            below("token", row.token as usize, table.rows())?;
-            decode_row(&table, row.token as usize, 0, tile.outs[0].row(r));
+            let index = op.index(&row);
+            below("token or position", index, table.rows())?;
+            decode_row(&table, index, 0, tile.outs[0].row(r));
         }
+    }
+    Ok(())
+}
+
+pub(super) fn columns(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Columns(op) = tile.op else { unreachable!("the kernel of columns") };
+    let x = tile.ins[0];
+    for r in tile.outs[0].rows.clone() {
+        tile.outs[0].row::<f32>(r).copy_from_slice(&x.row::<f32>(r)[op.first..][..op.count]);
     }
     Ok(())
 }

@@ -7,6 +7,11 @@ use inkstone_tensor::Op;
 use inkstone_tensor::ops::{Expr, Term};
 use inkstone_tensor::step::StepError;
 
+/// sqrt(2 / pi)
+const SLOPE: f32 = 0.797_884_6;
+/// Of GELU's tanh form (Hendrycks and Gimpel 2016, arXiv 1606.08415).
+const CUBE: f32 = 0.044_715;
+
 pub(super) fn map<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
     on!(I, body, tile)
 }
@@ -36,6 +41,13 @@ fn body(tile: &mut Tile) -> Result<(), StepError> {
                     Term::Silu => {
                         for a in &mut stack[n - 1] {
                             *a /= 1.0 + exp(-*a);
+                        }
+                    }
+                    // (1 + tanh u) / 2 is 1 / (1 + exp(-2u)).
+                    Term::Gelu => {
+                        for a in &mut stack[n - 1] {
+                            let u = SLOPE * (*a + CUBE * *a * *a * *a);
+                            *a /= 1.0 + exp(-2.0 * u);
                         }
                     }
                 }

@@ -4,6 +4,7 @@ mod attend;
 mod copies;
 mod decoded;
 mod formats;
+mod layer_norm;
 mod linear_f32;
 mod linear_q8;
 mod map;
@@ -32,6 +33,7 @@ type Cuts = fn(&Op, &[Type]) -> Tiling;
 const EXACT: &[(&str, Entry, Cuts)] = &[
     ("begin_step", state::begin_step, whole),
     ("embed", copies::embed, by_rows),
+    ("columns", copies::columns, by_rows),
     ("gather_rows", copies::gather_rows, whole),
     ("kv_write", copies::kv_write, whole),
     ("history_write", copies::history_write, whole),
@@ -78,6 +80,7 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
     vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32())
         .chain(vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8()))
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
+        .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
         .chain(exact)
