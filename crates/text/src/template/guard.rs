@@ -24,11 +24,7 @@ pub(super) struct Guard<'t> {
 }
 
 impl<'t> Guard<'t> {
-    pub(super) fn new(
-        tokenizer: &'t Tokenizer,
-        source: &str,
-        conversation: &Conversation,
-    ) -> Result<Guard<'t>, Error> {
+    pub(super) fn new(tokenizer: &'t Tokenizer, source: &str, conversation: &Conversation) -> Result<Guard<'t>, Error> {
         let mut taken: BTreeSet<char> = BTreeSet::new();
         let mut take = |text: &str| taken.extend(text.chars().filter(|c| ('\u{E000}'..='\u{FDEF}').contains(c)));
         take(source);

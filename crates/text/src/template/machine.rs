@@ -146,6 +146,8 @@ fn environment<'e>() -> Result<Environment<'e>, Error> {
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.remove_global("debug");
     environment.add_filter("tojson", json::tojson);
+    // In Jinja nothing is not an empty list.
+    environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
     environment.add_function("raise_exception", |message: String| -> Result<String, minijinja::Error> {
         Err(minijinja::Error::new(ErrorKind::InvalidOperation, "raised").with_source(Raised(message)))
     });

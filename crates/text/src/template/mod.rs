@@ -132,7 +132,8 @@ impl ChatTemplate {
             return Ok(rendered);
         }
         let careful = render(true)?;
-        let same = tokenizer.control_tokens(&rendered).eq(tokenizer.control_tokens(&careful));
+        let ids = |rendered| tokenizer.control_tokens(rendered).map(|(_, id)| id);
+        let same = ids(&rendered).eq(ids(&careful));
         Ok(if same { rendered } else { careful })
     }
 }

@@ -4,9 +4,9 @@ mod command;
 mod lines;
 mod saved;
 
+use super::open;
 use super::results::{Results, describe, summary};
 use super::run::{CHUNK, PROMPT_BYTES_A_TOKEN};
-use super::open;
 use crate::args::{ChatArgs, SamplingArgs};
 use crate::input::{self, Input};
 use crate::signals::Signals;
@@ -107,8 +107,11 @@ impl Conversation<'_> {
         let options = self.sampling.options().cancel(self.signals.cancel());
         let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
         if turn.forgotten > 0 {
-            let turns = if turn.forgotten == 1 { "turn is" } else { "turns are" };
-            terminal::note(&format!("note: the context is full; the oldest {} {turns} forgotten", turn.forgotten));
+            let turns = match turn.forgotten {
+                1 => "turn is".to_string(),
+                n => format!("{n} turns are"),
+            };
+            terminal::note(&format!("note: the context is full; the oldest {turns} forgotten"));
         }
         let answer = Results::of_chat(self.args.json).stream(&mut turn.stream)?;
         self.dialogue.answered(&answer.text);

@@ -19,9 +19,9 @@ pub(super) fn save(file: &str, messages: &[Message]) -> Result<(), Error> {
     json.push(b'\n');
     // What was saved before is there until the new file is whole.
     let temporary = format!("{file}.part");
-    let written = File::create(&temporary).and_then(|mut f| f.write_all(&json)).and_then(|()| {
-        std::fs::rename(Path::new(&temporary), Path::new(file))
-    });
+    let written = File::create(&temporary)
+        .and_then(|mut f| f.write_all(&json))
+        .and_then(|()| std::fs::rename(Path::new(&temporary), Path::new(file)));
     written.map_err(|source| {
         let _ = std::fs::remove_file(&temporary);
         wrong(source)
@@ -33,8 +33,6 @@ pub(super) fn load(file: &str) -> Result<Vec<Message>, Error> {
     let text = Input::open(Path::new(file))?.read(LARGEST, "of a saved conversation")?;
     let wrong = |message| Error::Saved { file: file.to_string(), message };
     let list: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(format!("no JSON list of messages: {e}")))?;
-    let message = |(place, value)| {
-        Message::from_json(value).map_err(|e| wrong(format!("message {}: {e}", place + 1)))
-    };
+    let message = |(place, value)| Message::from_json(value).map_err(|e| wrong(format!("message {}: {e}", place + 1)));
     list.into_iter().enumerate().map(message).collect()
 }
