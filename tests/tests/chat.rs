@@ -10,7 +10,7 @@ fn model(context: u32) -> Model {
 
 #[test]
 fn the_template_of_the_golden_data_is_the_models() {
-    let source = std::fs::read_to_string(oracle().join("templates/story.jinja")).unwrap();
+    let source = std::fs::read_to_string(oracle("templates/story.jinja")).unwrap();
     assert_eq!(model(64).chat_template().unwrap().source(), source);
 }
 
