@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   inkstone run \"Once upon a time\"                  a story by the model inside the program
-  inkstone chat model.gguf                          a conversation
+  inkstone chat model.gguf                         a conversation
   inkstone run model.gguf \"The capital of France is\"
   inkstone run model.gguf -f prompt.txt -n 200 --temp 0
   inkstone show model.gguf --check
