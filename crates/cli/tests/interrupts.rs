@@ -12,10 +12,10 @@ fn send(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Draws until it is told to stop: no end token, no limit but a large context.
+/// A story that writes several times what a pipe holds: it can't end before its reader wants it to.
 fn endless() -> Command {
     let mut command = program();
-    command.args(["run", "Once upon a time", "--json", "-c", "500"]);
+    command.args(["run", "Once upon a time", "--json", "-c", "500", "--seed", "3", "--logprobs", "20"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -32,9 +32,9 @@ fn e08_the_first_signal_in_decode_ends_with_text_summary_and_130() {
         let rest: Vec<String> = lines.map(Result::unwrap).collect();
         let ran = Ran::from(child.wait_with_output().unwrap());
         // 100 ms are the aim; the rest is for a loaded machine.
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert_eq!(ran.code, Some(130), "{}", ran.stderr);
-        assert_eq!(ran.stderr.lines().filter(|l| !l.starts_with("note: ")).count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
         assert!(ran.stderr.ends_with("finish cancelled\n"), "{}", ran.stderr);
         let end: serde_json::Value = serde_json::from_str(rest.last().unwrap()).unwrap();
         assert_eq!(end["finish"], "cancelled");
@@ -44,13 +44,12 @@ fn e08_the_first_signal_in_decode_ends_with_text_summary_and_130() {
 #[test]
 fn e08_a_signal_in_prefill_ends_before_the_first_token() {
     let mut command = program();
-    command.args(["run", "-v", "--json", "-p", &"Once upon a time ".repeat(100)]);
+    // Many steps, so that a signal that comes late on a loaded machine still comes in time.
+    command.args(["run", "-v", "--json", "-c", "2000", "-p", &"Once upon a time ".repeat(400)]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    stderr.read_line(&mut line).unwrap();
-    assert!(line.starts_with("the model inside the program: engine "), "{line}");
-    std::thread::sleep(Duration::from_millis(100));
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("the model inside the program: engine ")));
+    std::thread::sleep(Duration::from_millis(50));
     send(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let end: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -72,26 +71,27 @@ fn e08_a_signal_while_input_is_awaited_ends_at_once() {
     assert_eq!((ran.code, ran.text(), ran.stderr.as_str()), (Some(130), "", ""));
 }
 
-/// User and system time in ticks (proc(5), fields 14 and 15 of `stat`).
-fn cpu_time(child: &Child) -> Vec<String> {
+/// User and system time in ticks (proc(5), fields 14 and 15 of `stat`) of a program that sleeps (field 3), not of one
+/// that waits for a processor.
+#[cfg(target_os = "linux")]
+fn asleep_after(child: &Child) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-    stat.split(' ').skip(13).take(2).map(String::from).collect()
+    let fields: Vec<String> = stat.split(' ').map(String::from).collect();
+    (fields[2] == "S").then(|| fields[13..15].to_vec())
 }
 
 /// Nobody reads the text, so the program waits in a write and can't see the first signal.
 #[cfg(target_os = "linux")]
 #[test]
 fn e08_the_second_signal_ends_at_once() {
-    let mut command = endless();
-    command.args(["--logprobs", "20", "-n", "-1"]);
-    let mut child = command.spawn().unwrap();
+    let mut child = endless().spawn().unwrap();
     let mut pipe = child.stdout.take().unwrap();
     pipe.read_exact(&mut [0; 10]).unwrap();
     let mut spent = None;
     wait_until("a full pipe", || {
         std::thread::sleep(Duration::from_millis(300));
-        let now = cpu_time(&child);
-        spent.replace(now.clone()).is_some_and(|before| before == now)
+        let now = asleep_after(&child);
+        std::mem::replace(&mut spent, now.clone()).is_some_and(|before| Some(before) == now)
     });
     send(&child, "-INT");
     std::thread::sleep(Duration::from_millis(200));

@@ -22,14 +22,15 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
         describe(&model, &source);
     }
     let prompt = prompt.read(&model)?;
-    if model.has_chat_template() {
-        terminal::note("note: this model can chat: inkstone chat uses its template, run continues the text as it is");
-    }
     let _watch = signals.watch();
     let mut stream = model.stream(&prompt, &args.options().cancel(signals.cancel()))?;
     let mut out = Results::new(args.json);
     out.prompt(&prompt)?;
     let answer = out.stream(&mut stream)?;
+    let finish = stream.finish().filter(|_| answer.failure.is_none());
+    if model.has_chat_template() && finish.is_some_and(|finish| finish != FinishReason::Cancelled) {
+        terminal::note("note: this model can chat: inkstone chat uses its template, run continues the text as it is");
+    }
     summary(&stream, args.verbose);
     match answer.failure {
         Some(e) => Err(e.into()),
