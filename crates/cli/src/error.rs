@@ -65,6 +65,20 @@ pub(crate) enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// The chat template of a model.
+    #[error("{0}; --template FILE gives another")]
+    Template(inkstone::text::Error),
+    /// A saved conversation that can't be read.
+    #[error("{file}: {message}")]
+    Saved {
+        /// Its path.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The terminal's lines can't be edited.
+    #[error("the terminal: {0}")]
+    Terminal(#[from] rustyline::error::ReadlineError),
     /// Standard output does not take what is written. (Other I/O has an error of its own.)
     #[error("standard output: can't write: {0}")]
     Output(#[from] io::Error),
@@ -92,7 +106,7 @@ impl Error {
         match self {
             Error::Usage(_) => USAGE,
             Error::Model(e) if e.is_usage() => USAGE,
-            Error::Interrupted => INTERRUPTED,
+            Error::Interrupted | Error::Terminal(rustyline::error::ReadlineError::Interrupted) => INTERRUPTED,
             _ if self.is_closed_pipe() => SUCCESS,
             _ => INPUT,
         }

@@ -50,6 +50,6 @@ pub(crate) fn argument<'a>(name: &str, text_argument: &'a OsStr) -> Result<&'a s
     text(name, text_argument.as_encoded_bytes())
 }
 
-fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Error> {
+pub(crate) fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Error> {
     check_utf8(bytes).map_err(|source| Error::Text { name: name.to_string(), source })
 }

@@ -32,6 +32,7 @@ fn program() -> u8 {
     };
     let result = Signals::install().and_then(|signals| match arguments.command {
         Command::Run(args) => commands::run::run(&args, &signals),
+        Command::Chat(args) => commands::chat::chat(&args, &signals),
         Command::Show(args) => commands::show::show(&args),
         Command::Tokenize(args) => commands::tokenize::tokenize(&args),
         Command::Logits(args) => commands::logits::logits(&args, &signals),

@@ -2,12 +2,13 @@
 
 use crate::error::{Error, INTERRUPTED};
 use inkstone::Cancel;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the signals of this process do.
 pub(crate) struct Signals {
-    cancel: Cancel,
+    /// A switch is thrown once: each work that goes on after a signal has one of its own.
+    cancel: Arc<Mutex<Cancel>>,
     /// Somebody watches `cancel`, so a first signal need not end the program.
     watched: Arc<AtomicBool>,
 }
@@ -15,9 +16,10 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens for Ctrl-C, SIGTERM and SIGHUP on a thread of its own.
     pub(crate) fn install() -> Result<Signals, Error> {
-        let signals = Signals { cancel: Cancel::new(), watched: Arc::default() };
+        let signals = Signals { cancel: Arc::default(), watched: Arc::default() };
         let (cancel, watched) = (signals.cancel.clone(), signals.watched.clone());
         ctrlc::set_handler(move || {
+            let cancel = current(&cancel);
             if cancel.is_cancelled() || !watched.load(SeqCst) {
                 std::process::exit(INTERRUPTED.into());
             }
@@ -28,12 +30,17 @@ impl Signals {
 
     /// The switch that the first signal throws.
     pub(crate) fn cancel(&self) -> Cancel {
-        self.cancel.clone()
+        current(&self.cancel)
+    }
+
+    /// A new switch, for what comes after a signal ended an answer but not the program.
+    pub(crate) fn renew(&self) {
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
     }
 
     /// Whether a signal came.
     pub(crate) fn interrupted(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel().is_cancelled()
     }
 
     /// From now until the guard is dropped the caller ends its work when the switch is thrown. Outside, where the
@@ -42,6 +49,10 @@ impl Signals {
         self.watched.store(true, SeqCst);
         Watch(&self.watched)
     }
+}
+
+fn current(cancel: &Mutex<Cancel>) -> Cancel {
+    cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// See [`Signals::watch`].

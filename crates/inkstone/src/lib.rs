@@ -1,7 +1,7 @@
 //! Text from GGUF model files.
 //!
 //! ```no_run
-//! use inkstone::{Flow, Model, Options};
+//! use inkstone::{Message, Model, Options};
 //!
 //! let model = Model::open("model.gguf")?;
 //! let reply = model.generate("Once upon a time", &Options::default().temperature(0.7).max_tokens(64))?;
@@ -9,13 +9,16 @@
 //! for piece in model.stream("Tell me a story.", &Options::default())? {
 //!     print!("{}", piece?.text);
 //! }
+//! let reply = model.chat(&[Message::user("Who wrote Faust?")], &Options::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! [`Model`] is the short way. [`Generator`] puts a graph, a tokenizer and an engine together; each of the crates that
 //! are re-exported here is useful alone.
 
+mod chat;
 mod context;
+mod dialogue;
 #[cfg(feature = "embedded-model")]
 mod embedded;
 pub mod engines;
@@ -23,6 +26,7 @@ mod error;
 mod model;
 mod model_options;
 
+pub use dialogue::{Dialogue, Turn};
 pub use error::{Error, Result};
 pub use model::Model;
 pub use model_options::ModelOptions;
@@ -40,3 +44,4 @@ pub use inkstone_generate::{
     Cancel, Defaults, FinishReason, Flow, Generator, Limit, Options, Piece, Reply, RunConfig, Stream, Timings,
     TokenScore, Usage,
 };
+pub use inkstone_text::{ChatTemplate, Conversation, Message};

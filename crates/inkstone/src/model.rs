@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A model with its tokenizer, loaded into an engine. Shared by reference: everything takes `&self`, and many threads may
 /// generate at once.
 ///
-/// The prompts of these methods are continued as they are; no chat template is applied.
+/// [`Model::chat`] applies the model's chat template; the other prompts are continued as they are.
 pub struct Model {
     generator: Generator,
     file: Arc<Gguf>,

@@ -139,12 +139,77 @@ pub enum Error {
         /// Offset of the first wrong byte.
         at: usize,
     },
+    /// A chat template that is too long.
+    #[error("the chat template has {bytes} bytes, allowed are {max}")]
+    TemplateSource {
+        /// Its length.
+        bytes: usize,
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// A chat template that can't be compiled, or does what can't be done.
+    #[error("the chat template{}: {message}", at(.line))]
+    Template {
+        /// The line, from 1.
+        line: Option<usize>,
+        /// What is wrong.
+        message: String,
+    },
+    /// A chat template that won't have this conversation: `raise_exception`.
+    #[error("the chat template{} refuses: {message}", at(.line))]
+    TemplateRefuses {
+        /// The line, from 1.
+        line: Option<usize>,
+        /// What it says.
+        message: String,
+    },
+    /// A chat template wrote more than a prompt can be.
+    #[error("the chat template writes more than {max} bytes")]
+    TemplateOutput {
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// The thread of a chat template can't be started.
+    #[error("no thread for the chat template: {source}")]
+    TemplateThread {
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A part of a message that can't be.
+    #[error("{what} is {value}, allowed: {}", message_rule(.what))]
+    Message {
+        /// Which part.
+        what: &'static str,
+        /// Its value, the first characters.
+        value: String,
+    },
+    /// A message, a tool or a document with too many levels.
+    #[error("a message, a tool or a document is nested more than {max} deep")]
+    TooDeep {
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// The conversation has every character that could mark its texts.
+    #[error("the conversation has every character from U+E000 to U+F8FF and from U+FDD0 to U+FDEF, one must be free")]
+    NoMark,
     /// An allocation failed.
     #[error("no memory for {what}")]
     OutOfMemory {
         /// What the memory was for.
         what: &'static str,
     },
+}
+
+/// " in line 3".
+fn at(line: &Option<usize>) -> String {
+    line.map_or(String::new(), |line| format!(" in line {line}"))
+}
+
+fn message_rule(what: &str) -> &'static str {
+    match what {
+        "a message" => "an object with role and content",
+        _ => "1 to 64 letters, digits, '_', '-' and '.'",
+    }
 }
 
 impl Error {

@@ -29,6 +29,7 @@ mod merge;
 mod pre;
 mod special;
 mod spm;
+mod template;
 mod token_index;
 mod tokenizer;
 mod utf8;
@@ -36,6 +37,7 @@ mod vocab;
 
 pub use decoder::Decoder;
 pub use error::Error;
+pub use template::{ChatTemplate, Conversation, MAX_DEPTH, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Rendered};
 pub use tokenizer::{Encode, Tokenizer};
 pub use utf8::check_utf8;
 pub use vocab::{Token, TokenKind};

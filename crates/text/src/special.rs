@@ -20,6 +20,8 @@ pub(crate) enum Part<'t> {
 /// Finds the special tokens of a vocabulary: the leftmost first, the longest of those that start there.
 pub(crate) struct Specials {
     user_defined: Finder,
+    /// Control and unknown tokens.
+    control: Finder,
     all: Finder,
     /// Ids, ascending, of tokens that take the spaces behind them with them.
     strips_right: Vec<u32>,
@@ -29,11 +31,22 @@ impl Specials {
     /// `strips_right` says whether a token takes the spaces behind it.
     pub(crate) fn new(vocab: &Vocab, strips_right: impl Fn(&str) -> bool) -> Result<Specials, Error> {
         let user_defined = Finder::new(vocab, |kind| kind == TokenKind::UserDefined)?;
+        let control = Finder::new(vocab, |kind| matches!(kind, TokenKind::Control | TokenKind::Unknown))?;
         let all = Finder::new(vocab, |kind| {
             matches!(kind, TokenKind::UserDefined | TokenKind::Control | TokenKind::Unknown)
         })?;
         let strips_right = all.ids.iter().copied().filter(|&id| vocab.text(id).is_some_and(&strips_right)).collect();
-        Ok(Specials { user_defined, all, strips_right })
+        Ok(Specials { user_defined, control, all, strips_right })
+    }
+
+    /// The texts of control and unknown tokens.
+    pub(crate) fn control_texts<'v>(&'v self, vocab: &'v Vocab) -> impl Iterator<Item = &'v str> + 'v {
+        self.control.ids.iter().filter_map(|&id| vocab.text(id))
+    }
+
+    /// Where the first control or unknown token begins, from an offset on.
+    pub(crate) fn find_control(&self, text: &str, from: usize) -> Option<usize> {
+        Some(self.control.find(text, from)?.0)
     }
 
     /// Cuts a text at user-defined tokens and, if asked, at control and unknown ones.
@@ -41,11 +54,63 @@ impl Specials {
         &self,
         text: &'t str,
         control: bool,
-        mut part: impl FnMut(Part<'t>) -> Result<(), Error>,
+        part: impl FnMut(Part<'t>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let finder = if control { &self.all } else { &self.user_defined };
+        self.cut(text, |from| finder.find(text, from), part)
+    }
+
+    /// Cuts a text at user-defined tokens, and at control and unknown ones where no mark forbids it: none begins at a
+    /// mark, and none has one inside. The marks are ascending offsets.
+    pub(crate) fn split_marked<'t>(
+        &self,
+        text: &'t str,
+        marks: &[usize],
+        part: impl FnMut(Part<'t>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.cut(text, |from| self.find_unmarked(text, marks, from), part)
+    }
+
+    /// The control and unknown tokens at which [`Specials::split_marked`] cuts, with their places.
+    pub(crate) fn control_in(&self, text: &str, marks: &[usize]) -> impl Iterator<Item = (usize, u32)> {
         let mut done = 0;
-        while let Some((start, end, id)) = finder.find(text, done) {
+        let all = std::iter::from_fn(move || {
+            let (start, end, id) = self.find_unmarked(text, marks, done)?;
+            done = end;
+            Some((start, id))
+        });
+        all.filter(|&(_, id)| self.is_control(id))
+    }
+
+    fn find_unmarked(&self, text: &str, marks: &[usize], mut from: usize) -> Option<(usize, usize, u32)> {
+        loop {
+            let (start, end, id) = self.all.find(text, from)?;
+            let mark = marks.get(marks.partition_point(|&mark| mark < start)).copied().unwrap_or(usize::MAX);
+            if mark >= end || !self.is_control(id) {
+                return Some((start, end, id));
+            }
+            // A shorter one may begin at the same place: one that ends before the mark, or one that is no control token.
+            let shorter = self.all.find(&text[..mark], start).filter(|found| found.0 == start);
+            let user_defined = || self.user_defined.find(text, start).filter(|found| found.0 == start);
+            if let Some(found) = shorter.or_else(user_defined) {
+                return Some(found);
+            }
+            from = start + text[start..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+
+    fn is_control(&self, id: u32) -> bool {
+        self.control.ids.binary_search(&id).is_ok()
+    }
+
+    fn cut<'t>(
+        &self,
+        text: &'t str,
+        find: impl Fn(usize) -> Option<(usize, usize, u32)>,
+        mut part: impl FnMut(Part<'t>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while let Some((start, end, id)) = find(done) {
             if start > done {
                 part(Part::Text(&text[done..start]))?;
             }

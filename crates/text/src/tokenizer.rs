@@ -2,7 +2,7 @@
 
 use crate::special::{Part, Specials};
 use crate::vocab::{Token, TokenKind, Vocab};
-use crate::{Decoder, Error};
+use crate::{Decoder, Error, Rendered};
 use std::fmt;
 
 /// In bytes: one less than what an offset of 32 bits can be.
@@ -100,6 +100,30 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// The tokens of a text.
     pub fn encode(&self, text: &str, options: &Encode) -> Result<Vec<u32>, Error> {
+        self.encode_parts(text, options, |part| self.specials.split(text, options.special, part))
+    }
+
+    /// The tokens of a prompt that a chat template made: special tokens are those that the template wrote, whatever the
+    /// texts of users look like; [`Encode::special`] says nothing here. A first token is added as the metadata or the
+    /// options say, unless the template wrote it.
+    pub fn encode_rendered(&self, rendered: &Rendered, options: &Encode) -> Result<Vec<u32>, Error> {
+        let wrote_bos = self.control_tokens(rendered).next() == self.bos().map(|bos| (0, bos));
+        let options = if wrote_bos { options.bos(false) } else { *options };
+        let (text, marks) = (rendered.text(), rendered.marks());
+        self.encode_parts(text, &options, |part| self.specials.split_marked(text, marks, part))
+    }
+
+    /// The control tokens that a template wrote, with their places.
+    pub(crate) fn control_tokens<'r>(&'r self, rendered: &'r Rendered) -> impl Iterator<Item = (usize, u32)> + 'r {
+        self.specials.control_in(rendered.text(), rendered.marks())
+    }
+
+    fn encode_parts<'t>(
+        &self,
+        text: &'t str,
+        options: &Encode,
+        split: impl FnOnce(&mut dyn FnMut(Part<'t>) -> Result<(), Error>) -> Result<(), Error>,
+    ) -> Result<Vec<u32>, Error> {
         let (bytes, max) = (text.len() as u64, options.max_bytes.min(LONGEST_TEXT));
         if bytes > max {
             return Err(Error::TextTooLong { bytes, max });
@@ -109,7 +133,7 @@ impl Tokenizer {
             ids.push(self.bos().ok_or(Error::NoSpecialId { flag: "bos", key: "tokenizer.ggml.bos_token_id" })?);
         }
         let mut first = true;
-        self.specials.split(text, options.special, |part| {
+        split(&mut |part| {
             match part {
                 Part::Text(text) => self.model.encode(&self.vocab, text, first, &mut ids)?,
                 Part::Token(id) => {

@@ -1,5 +1,6 @@
 //! The command line: what can be said, and what is wrong with what was said.
 
+mod chat;
 mod number;
 mod report;
 mod run;
@@ -7,7 +8,9 @@ mod sampling;
 mod source;
 mod suggest;
 
+pub(crate) use chat::{ChatArgs, sampling_line};
 pub(crate) use run::RunArgs;
+pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
 
@@ -20,6 +23,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   inkstone run \"Once upon a time\"                  a story by the model inside the program
+  inkstone chat model.gguf                         a conversation
   inkstone run model.gguf \"The capital of France is\"
   inkstone run model.gguf -f prompt.txt -n 200 --temp 0
   inkstone show model.gguf --check
@@ -39,6 +43,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Chat(ChatArgs),
     Show(ShowArgs),
     Tokenize(TokenizeArgs),
     Logits(LogitsArgs),
@@ -242,7 +247,7 @@ mod tests {
         assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
         assert_eq!(
             line(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, show, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, chat, show, tokenize, logits, completions"
         );
         assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");

@@ -1,8 +1,11 @@
 //! One file (or folder) a command.
 
+pub(crate) mod chat;
 pub(crate) mod completions;
+mod events;
 pub(crate) mod logits;
 mod open;
+mod results;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod tokenize;

@@ -1,4 +1,4 @@
-//! The JSON objects of `run --json`.
+//! The JSON objects of `run --json` and `chat --json`.
 
 use inkstone::{FinishReason, Piece, Stream, TokenScore};
 use serde::Serialize;

@@ -1,0 +1,156 @@
+//! `chat`: answers messages, one or a conversation.
+
+mod command;
+mod lines;
+mod saved;
+
+use super::open;
+use super::results::{Results, describe, summary};
+use super::run::{CHUNK, PROMPT_BYTES_A_TOKEN};
+use crate::args::{ChatArgs, SamplingArgs};
+use crate::input::{self, Input};
+use crate::signals::Signals;
+use crate::{Error, terminal};
+use command::{Command, HELP};
+use inkstone::text::MAX_SOURCE;
+use inkstone::{ChatTemplate, Dialogue, FinishReason, Model};
+use lines::Lines;
+
+pub(crate) fn chat(args: &ChatArgs, signals: &Signals) -> Result<(), Error> {
+    let (source, message) = args.sources()?;
+    let message = message.as_deref().map(|text| input::argument("the message", text)).transpose()?;
+    let system = args.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
+    let given = args.template.as_deref().map(Input::open).transpose()?;
+    let given = given.map(|input| input.read(MAX_SOURCE as u64, "of a template")).transpose()?;
+    let model = open::model(&source, &args.engine, CHUNK, signals)?;
+    if args.verbose {
+        describe(&model, &source);
+    }
+    let template = template(&model, given)?;
+    if template.is_plain() {
+        terminal::note("note: the model has no chat template; a plain form is used, a line `role: content` each");
+    }
+    let mut dialogue = Dialogue::new(&model, template);
+    dialogue.set_system(system);
+    let (sampling, one) = (args.sampling.clone(), message.is_some());
+    let mut conversation = Conversation { dialogue, sampling, one, args, signals };
+    match message {
+        Some(message) => {
+            let _watch = signals.watch();
+            conversation.answer(message)
+        }
+        None => conversation.go_on(&model),
+    }
+}
+
+/// The template that is given, or the model's own.
+fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error> {
+    match given {
+        Some(source) => Ok(ChatTemplate::new(source).map_err(inkstone::Error::from)?),
+        None => Ok(model.chat_template().map_err(advised)?),
+    }
+}
+
+/// What is wrong with a model's template, and what helps.
+fn advised(error: inkstone::Error) -> Error {
+    use inkstone::text::Error as Text;
+    match error {
+        inkstone::Error::Text(
+            e @ (Text::Template { .. } | Text::TemplateRefuses { .. } | Text::TemplateSource { .. }),
+        ) => Error::Template(e),
+        other => other.into(),
+    }
+}
+
+struct Conversation<'a> {
+    dialogue: Dialogue<'a>,
+    sampling: SamplingArgs,
+    /// There is one answer only.
+    one: bool,
+    args: &'a ChatArgs,
+    signals: &'a Signals,
+}
+
+impl Conversation<'_> {
+    /// Message after message, until the input ends.
+    fn go_on(&mut self, model: &Model) -> Result<(), Error> {
+        let limit = (model.config().context as u64).saturating_mul(PROMPT_BYTES_A_TOKEN);
+        let mut lines = Lines::new(limit)?;
+        let terminal = lines.is_terminal();
+        if terminal {
+            terminal::note("/help lists the commands; Ctrl-D ends");
+        }
+        while let Some(line) = lines.next()? {
+            let result = match Command::of(&line) {
+                Ok(Command::Quit) => return Ok(()),
+                Ok(Command::Say(text)) if text.trim().is_empty() => continue,
+                Ok(Command::Say(text)) => {
+                    let watch = self.signals.watch();
+                    let result = self.answer(text);
+                    drop(watch);
+                    result
+                }
+                Ok(command) => self.obey(&command),
+                Err(e) => Err(Error::Usage(e)),
+            };
+            match result {
+                // On a terminal the signal meant the answer, and a person may try again.
+                Err(Error::Interrupted) if terminal => self.signals.renew(),
+                Err(e) if terminal && !matches!(e, Error::Output(_)) => terminal::error(&e.to_string()),
+                result => result?,
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, message: &str) -> Result<(), Error> {
+        let options = self.sampling.options().cancel(self.signals.cancel());
+        let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
+        if turn.forgotten > 0 {
+            let turns = match turn.forgotten {
+                1 => "turn is".to_string(),
+                n => format!("{n} turns are"),
+            };
+            terminal::note(&format!("note: the context is full; the oldest {turns} forgotten"));
+        }
+        let answer = Results::of_chat(self.args.json).stream(&mut turn.stream)?;
+        self.dialogue.answered(&answer.text);
+        if self.one || self.args.verbose {
+            summary(&turn.stream, self.args.verbose);
+        } else if turn.stream.finish() == Some(FinishReason::Context) {
+            terminal::note("note: the context is full; the answer ends here");
+        }
+        match answer.failure {
+            Some(e) => Err(e.into()),
+            None if turn.stream.finish() == Some(FinishReason::Cancelled) => Err(Error::Interrupted),
+            None => Ok(()),
+        }
+    }
+
+    fn obey(&mut self, command: &Command<'_>) -> Result<(), Error> {
+        match *command {
+            Command::Help => HELP.iter().for_each(|line| terminal::note(line)),
+            Command::Reset => self.dialogue.reset(),
+            Command::System(text) => self.dialogue.set_system(text),
+            Command::Set(line) => {
+                let mut changed = self.sampling.clone();
+                crate::args::sampling_line(&mut changed, line).map_err(Error::Usage)?;
+                changed.check()?;
+                self.sampling = changed;
+            }
+            Command::Save(file) => saved::save(file, self.dialogue.messages())?,
+            Command::Load(file) => {
+                let messages = saved::load(file)?;
+                terminal::note(&format!("messages: {}", messages.len()));
+                self.dialogue.set_messages(messages);
+            }
+            Command::Undo => {
+                if !self.dialogue.undo() {
+                    terminal::note("there is nothing to take back");
+                }
+            }
+            Command::Say(_) | Command::Quit => {}
+        }
+        Ok(())
+    }
+}

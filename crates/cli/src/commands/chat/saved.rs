@@ -1,0 +1,38 @@
+//! Conversations as files: a JSON list of messages.
+
+use crate::Error;
+use crate::input::Input;
+use inkstone::Message;
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// A larger file is no conversation that a model could go on from.
+const LARGEST: u64 = 16 << 20;
+
+/// Writes messages to a new file, or over one that is there.
+pub(super) fn save(file: &str, messages: &[Message]) -> Result<(), Error> {
+    let list: Vec<Value> = messages.iter().map(Message::to_json).collect();
+    let wrong = |source| Error::Write { file: file.to_string(), source };
+    let mut json = serde_json::to_vec_pretty(&list).map_err(|e| wrong(e.into()))?;
+    json.push(b'\n');
+    // What was saved before is there until the new file is whole.
+    let temporary = format!("{file}.part");
+    let written = File::create(&temporary)
+        .and_then(|mut f| f.write_all(&json))
+        .and_then(|()| std::fs::rename(Path::new(&temporary), Path::new(file)));
+    written.map_err(|source| {
+        let _ = std::fs::remove_file(&temporary);
+        wrong(source)
+    })
+}
+
+/// The messages of a file.
+pub(super) fn load(file: &str) -> Result<Vec<Message>, Error> {
+    let text = Input::open(Path::new(file))?.read(LARGEST, "of a saved conversation")?;
+    let wrong = |message| Error::Saved { file: file.to_string(), message };
+    let list: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(format!("no JSON list of messages: {e}")))?;
+    let message = |(place, value)| Message::from_json(value).map_err(|e| wrong(format!("message {}: {e}", place + 1)));
+    list.into_iter().enumerate().map(message).collect()
+}

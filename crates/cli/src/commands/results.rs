@@ -1,0 +1,117 @@
+//! What `run` and `chat` write: the text, and lines about it.
+
+use super::events::{End, Event};
+use crate::args::ModelSource;
+use crate::{output, terminal};
+use inkstone::{Model, Piece, Stream, TokenScore};
+use std::io::{self, Write};
+
+/// What a stream gave.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) failure: Option<inkstone::Error>,
+}
+
+/// The pieces on standard output, each at once.
+pub(super) struct Results {
+    json: bool,
+    terminal: bool,
+    /// Something comes after the text.
+    line: bool,
+    /// Log-probabilities for standard error, where the text is no JSON.
+    scores: Vec<TokenScore>,
+}
+
+impl Results {
+    pub(super) fn new(json: bool) -> Results {
+        Results { json, terminal: !json && terminal::shows_results(), line: false, scores: Vec::new() }
+    }
+
+    /// The same, of texts that end with a line each.
+    pub(super) fn of_chat(json: bool) -> Results {
+        Results { line: true, ..Results::new(json) }
+    }
+
+    /// What the text goes on from, on a terminal.
+    pub(super) fn prompt(&mut self, prompt: &str) -> io::Result<()> {
+        if self.terminal { output::print(terminal::bold(&terminal::printable(prompt)).as_bytes()) } else { Ok(()) }
+    }
+
+    /// All that a stream gives, and how it ended. A failure of the model is part of it, one of the output an error.
+    pub(super) fn stream(&mut self, stream: &mut Stream) -> io::Result<Answer> {
+        let mut answer = Answer::default();
+        for piece in stream.by_ref() {
+            match piece {
+                Ok(piece) => {
+                    answer.text.push_str(&piece.text);
+                    self.piece(piece)?;
+                }
+                Err(e) => {
+                    answer.failure = Some(inkstone::Error::from(e));
+                    break;
+                }
+            }
+        }
+        self.end(stream, answer.failure.as_ref())?;
+        Ok(answer)
+    }
+
+    fn piece(&mut self, piece: Piece) -> io::Result<()> {
+        if self.json {
+            return print_line(&Event::from(&piece));
+        }
+        self.scores.extend(piece.logprobs);
+        match &piece.text {
+            text if text.is_empty() => Ok(()),
+            text if self.terminal => output::print(terminal::printable(text).as_bytes()),
+            text => output::print(text.as_bytes()),
+        }
+    }
+
+    fn end(&mut self, stream: &Stream, failure: Option<&inkstone::Error>) -> io::Result<()> {
+        if self.json {
+            return print_line(&End::new(stream, failure));
+        }
+        if self.terminal || self.line {
+            output::print(b"\n")?;
+        }
+        for score in self.scores.drain(..) {
+            let top: Vec<_> = score.top.iter().map(|(id, logprob)| format!("{id} {logprob:.4}")).collect();
+            terminal::note(&format!("token {} logprob {:.4} top [{}]", score.id, score.logprob, top.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+fn print_line(value: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.write_all(b"\n")?;
+    output::print(&line)
+}
+
+/// One line after the text.
+pub(super) fn summary(stream: &Stream, verbose: bool) {
+    let (usage, timings) = (stream.usage(), stream.timings());
+    let rate = timings.decode_rate(&usage).map_or(String::new(), |rate| format!("{rate:.1} tokens/s, "));
+    let finish = stream.finish().map_or_else(|| "none".to_owned(), |f| f.to_string());
+    let (prompt, text, seed) = (usage.prompt_tokens, usage.completion_tokens, stream.seed());
+    terminal::note(&format!("tokens: prompt {prompt}, generated {text}, {rate}seed {seed}, finish {finish}"));
+    if verbose {
+        let [prefill, decode, total] = [timings.prefill, timings.decode, timings.total].map(|t| t.as_secs_f64());
+        terminal::note(&format!("prefill {prefill:.3} s, decode {decode:.3} s, total {total:.3} s"));
+    }
+}
+
+/// A line about the model.
+pub(super) fn describe(model: &Model, source: &ModelSource) {
+    let name = match source {
+        ModelSource::Embedded => "the model inside the program".to_string(),
+        ModelSource::File(path) => path.display().to_string(),
+    };
+    let (engine, context) = (&model.engine().caps().name, model.config().context);
+    let (tokenizer, vocabulary) = (model.tokenizer().model(), model.tokenizer().vocab_size());
+    terminal::note(&format!(
+        "{name}: engine {engine}, context {context}, tokenizer {tokenizer} of {vocabulary} tokens"
+    ));
+}

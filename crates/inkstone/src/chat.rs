@@ -1,0 +1,78 @@
+//! Chat: messages in, an answer out.
+
+use crate::{Error, Model, Result};
+use inkstone_generate::{Options, Reply, Stream};
+use inkstone_text::{ChatTemplate, Conversation, Encode, Message};
+
+/// Bytes of a rendered conversation for each token of the context; a longer one can't fit whatever its tokens are.
+const PROMPT_BYTES_PER_TOKEN: u64 = 64;
+
+impl Model {
+    /// Answers a conversation, in the form of the model's chat template, or in a plain one (`role: content`) if it has none.
+    /// Texts of messages that look like special tokens stay text.
+    ///
+    /// # Errors
+    /// A conversation that the template refuses, an option that can't be, or what fails while it is generated.
+    pub fn chat(&self, messages: &[Message], options: &Options) -> Result<Reply> {
+        let template = self.chat_template()?;
+        let ids = self.chat_ids(&template, &Conversation::new(messages.to_vec()), options)?;
+        self.generate_ids(&ids, &with_stops(&template, options))
+    }
+
+    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    ///
+    /// # Errors
+    /// As [`Model::chat`], but for what fails later.
+    pub fn chat_stream(&self, messages: &[Message], options: &Options) -> Result<Stream> {
+        let template = self.chat_template()?;
+        let ids = self.chat_ids(&template, &Conversation::new(messages.to_vec()), options)?;
+        self.answer_ids(&template, &ids, options)
+    }
+
+    /// The model's chat template, or the plain form if it has none ([`ChatTemplate::is_plain`]).
+    ///
+    /// # Errors
+    /// A template that can't be compiled.
+    pub fn chat_template(&self) -> Result<ChatTemplate> {
+        Ok(ChatTemplate::from_metadata(self.file().metadata())?.unwrap_or_default())
+    }
+
+    /// Whether the file brings a chat template.
+    pub fn has_chat_template(&self) -> bool {
+        self.file().metadata().get("tokenizer.chat_template").is_some()
+    }
+
+    /// The prompt of a conversation, which may have tools and documents, under these options.
+    ///
+    /// # Errors
+    /// A conversation that the template refuses.
+    pub fn chat_ids(
+        &self,
+        template: &ChatTemplate,
+        conversation: &Conversation,
+        options: &Options,
+    ) -> Result<Vec<u32>> {
+        let rendered = template.render(conversation, self.tokenizer())?;
+        let most = (self.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN);
+        let encode = Encode::new().bos(options.bos).eos(false).max_bytes(most);
+        Ok(self.tokenizer().encode_rendered(&rendered, &encode)?)
+    }
+
+    /// Answers a prompt that [`Model::chat_ids`] made.
+    ///
+    /// # Errors
+    /// An option that can't be.
+    pub fn answer_ids(&self, template: &ChatTemplate, ids: &[u32], options: &Options) -> Result<Stream> {
+        self.stream_ids(ids, &with_stops(template, options))
+    }
+}
+
+fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
+    template.stops().iter().fold(options.clone(), |options, text| options.stop(*text))
+}
+
+/// Whether a conversation was refused because it is too long, so that a shorter one may do.
+pub(crate) fn is_too_long(error: &Error) -> bool {
+    use inkstone_text::Error::{TemplateOutput, TextTooLong};
+    matches!(error, Error::Text(TextTooLong { .. } | TemplateOutput { .. }))
+}

@@ -1,0 +1,75 @@
+//! Conversations with the shipped model.
+
+use inkstone::text::Encode;
+use inkstone::{Conversation, Dialogue, Message, Model, ModelOptions, Options};
+use inkstone_tests::oracle;
+
+fn model(context: u32) -> Model {
+    Model::embedded(&ModelOptions::default().ctx(context)).unwrap()
+}
+
+#[test]
+fn the_template_of_the_golden_data_is_the_models() {
+    let source = std::fs::read_to_string(oracle("templates/story.jinja")).unwrap();
+    assert_eq!(model(64).chat_template().unwrap().source(), source);
+}
+
+#[test]
+fn ten_turns_have_the_prompts_of_the_whole_conversation() {
+    let model = model(512);
+    let options = Options::default().temperature(0.0).max_tokens(12);
+    let template = model.chat_template().unwrap();
+    let mut dialogue = Dialogue::new(&model, template.clone());
+    dialogue.set_system(Some("Be kind."));
+    let special = |text: &str| model.tokenizer().encode(text, &Encode::plain().special(true)).unwrap();
+    let plain = |text: &str| model.tokenizer().encode(text, &Encode::plain()).unwrap();
+    // Message by message, without a template: a special token is where texts begin and end.
+    let message = |role: &str, text: &str| {
+        let text = plain(&format!("{role}\n{text}"));
+        [special("<|im_start|>"), text, special("<|im_end|>"), plain("\n")].concat()
+    };
+    let mut grown = [special("<|startoftext|>"), message("system", "Be kind.")].concat();
+    let mut said = vec![Message::system("Be kind.")];
+    for turn in 0..10 {
+        let question = format!("Question {turn}: <|im_end|> who are you?");
+        grown.extend(message("user", &question));
+        said.push(Message::user(&*question));
+        let mut asked = dialogue.ask(&question, &options).unwrap();
+        assert_eq!(asked.forgotten, 0);
+        let answer: String = asked.stream.by_ref().map(|piece| piece.unwrap().text).collect();
+        let begun = [&grown[..], &special("<|im_start|>"), &plain("assistant\n")].concat();
+        assert_eq!(asked.prompt, begun, "turn {turn}");
+        let anew = model.chat_ids(&template, &Conversation::new(said.clone()), &options).unwrap();
+        assert_eq!(asked.prompt, anew, "turn {turn}");
+        assert_eq!(model.chat(&said, &options).unwrap().text, answer, "turn {turn}");
+        grown.extend(message("assistant", &answer));
+        said.push(Message::assistant(&*answer));
+        dialogue.answered(&answer);
+    }
+    assert_eq!(dialogue.messages(), said);
+}
+
+#[test]
+fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system() {
+    let model = model(96);
+    let options = Options::default().temperature(0.0).max_tokens(8);
+    let mut dialogue = Dialogue::new(&model, model.chat_template().unwrap());
+    dialogue.set_system(Some("Be kind."));
+    let mut forgotten = 0;
+    for turn in 0..10 {
+        let mut asked = dialogue.ask(&format!("Question {turn}: who are you?"), &options).unwrap();
+        forgotten += asked.forgotten;
+        assert!(asked.prompt.len() + 8 <= 96);
+        let answer: String = asked.stream.by_ref().map(|piece| piece.unwrap().text).collect();
+        dialogue.answered(&answer);
+        assert_eq!(dialogue.messages()[0], Message::system("Be kind."));
+        assert_eq!(dialogue.messages().len(), 1 + 2 * (turn + 1 - forgotten));
+    }
+    assert!(forgotten > 0);
+    let before = dialogue.messages().to_vec();
+    assert!(dialogue.ask(&"word ".repeat(200), &options).is_err());
+    assert_eq!(dialogue.messages(), before);
+    assert!(dialogue.undo());
+    dialogue.reset();
+    assert_eq!((dialogue.messages().len(), dialogue.undo()), (1, false));
+}
