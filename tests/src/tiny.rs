@@ -82,6 +82,22 @@ impl Tiny {
         tiny.tensor("output.weight", &dims, &head)
     }
 
+    /// What is in a file of F32 tensors.
+    ///
+    /// # Panics
+    /// If a tensor is of another type.
+    pub fn from_gguf(gguf: &Gguf) -> Tiny {
+        let tensors = gguf.tensors().iter().map(|info| {
+            assert_eq!(info.dtype.known(), Some(DType::F32), "{}", info.name);
+            let data = gguf.tensor_data(&info.name).expect("a sound file");
+            (TensorSpec::new(&info.name, DType::F32, &info.dims), data.as_slice().to_vec())
+        });
+        let mut tiny = Tiny { metadata: gguf.metadata().clone(), tensors: tensors.collect(), width: 0, vocab: 0 };
+        let embedding = tiny.tensors().find(|s| s.name == "token_embd.weight").expect("an embedding");
+        (tiny.width, tiny.vocab) = (embedding.dims[0] as usize, embedding.dims[1] as usize);
+        tiny
+    }
+
     /// So many layers that add nothing.
     pub fn of_layers(layers: usize) -> Tiny {
         Tiny::new(&["a"], 8, layers)

@@ -5,8 +5,8 @@ use inkstone::{Model, ModelOptions};
 use inkstone_tests::{assert_same_bits, json, oracle, read_npy, relative_l2};
 use serde::Deserialize;
 
-/// A reference engine computes in f32 without shortcuts.
-const TOLERANCE: f64 = 1e-5;
+/// Engines, and how far each may go: a reference engine computes in f32 without shortcuts.
+const ENGINES: [(&str, f64); 2] = [("reference", 1e-5), ("cpu", 1e-4)];
 
 #[derive(Deserialize)]
 struct Case {
@@ -23,21 +23,25 @@ struct Run {
 }
 
 fn check(name: &str) {
+    ENGINES.iter().for_each(|(engine, tolerance)| check_on(engine, *tolerance, name));
+}
+
+fn check_on(engine: &str, tolerance: f64, name: &str) {
     let folder = oracle("archs").join(name);
     let case: Case = json(&folder.join("case.json"));
     for run in case.runs {
-        let options = ModelOptions::default().engine("reference").ctx(run.ctx).kv_type(Format::named("f32").unwrap());
+        let options = ModelOptions::default().engine(engine).ctx(run.ctx).kv_type(Format::named("f32").unwrap());
         let model = Model::open_with(folder.join("model.gguf"), &options).unwrap();
         let logits = model.logits(&case.ids[..run.tokens], None).unwrap();
         let vocab = logits.len() / run.tokens;
         let found = &logits[run.rows[0] * vocab..run.rows[1] * vocab];
         let distance = relative_l2(found, &read_npy(&folder.join(&run.file)));
-        println!("{name} {}: {distance:.1e}", run.file);
-        assert!(distance <= TOLERANCE, "{name} {}: {distance:e}", run.file);
+        println!("{engine}, {name} {}: {distance:.1e}", run.file);
+        assert!(distance <= tolerance, "{engine}, {name} {}: {distance:e}", run.file);
         // Any chunking gives the same bits.
         for chunk in [1, 7, 64] {
             let chunked = model.logits(&case.ids[..run.tokens], Some(chunk)).unwrap();
-            assert_same_bits(&chunked, &logits, &format!("{name}, {chunk} tokens a step"));
+            assert_same_bits(&chunked, &logits, &format!("{engine}, {name}, {chunk} tokens a step"));
         }
     }
 }
@@ -58,4 +62,7 @@ cases! {
     llama_yarn "llama-yarn";
     llama3_rope "llama3-rope";
     mistral "mistral";
+    qwen2 "qwen2";
+    qwen3 "qwen3";
+    gpt2 "gpt2";
 }

@@ -5,18 +5,19 @@ use inkstone::gguf::{TensorSpec, Value};
 use inkstone::tensor::DType;
 use inkstone::text::Tokenizer;
 use inkstone::{Error, FinishReason, ModelOptions, Options};
+use inkstone_tests::busy_time;
 use inkstone_tests::tiny::{BOS, Tiny};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Far above what a refusal takes, far below what computing first would.
+/// Far above what a refusal takes of a processor, far below what computing first would.
 const QUICK: Duration = Duration::from_secs(2);
 
 /// The message that refuses a model.
 #[track_caller]
 fn refused(tiny: &Tiny) -> String {
-    let start = Instant::now();
+    let start = busy_time();
     let error = tiny.open().map(|_| "it opened").unwrap_err();
-    assert!(start.elapsed() < QUICK, "{:?} until: {error}", start.elapsed());
+    assert!(busy_time() - start < QUICK, "{:?} until: {error}", busy_time() - start);
     assert!(!error.is_usage(), "the file is at fault: {error}");
     error.to_string()
 }
@@ -82,9 +83,9 @@ fn b02_counts_of_nothing_and_of_too_much_are_refused() {
 #[test]
 fn b02_as_many_layers_as_are_allowed_open_in_time() {
     let tiny = Tiny::of_layers(1024);
-    let start = Instant::now();
+    let start = busy_time();
     runs(&tiny);
-    assert!(start.elapsed() < 10 * QUICK, "{:?}", start.elapsed());
+    assert!(busy_time() - start < 10 * QUICK, "{:?}", busy_time() - start);
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn b02_counts_that_are_missing_are_named() {
 #[test]
 fn b02_counts_that_no_tensor_has_name_the_tensor() {
     for (key, value, tensor) in [
-        ("llama.block_count", 1u64 << 10, "blk.2.attn_q.weight"),
+        ("llama.block_count", 1u64 << 10, "blk.2.attn_norm.weight"),
         ("llama.embedding_length", 1 << 31, "token_embd.weight"),
         ("llama.feed_forward_length", 1 << 31, "blk.0.ffn_gate.weight"),
         ("llama.attention.head_count", 1 << 31, "blk.0.attn_q.weight"),
@@ -270,7 +271,8 @@ fn b05_rope_scaling_that_cannot_be_is_refused() {
         }
     }
     const ORIGINAL: &str = "llama.rope.scaling.original_context_length";
-    refuses(&random().set(TYPE, "yarn").set(FACTOR, 2.0f32), &[ORIGINAL, "missing"]);
+    // Without it the trained context counts.
+    runs(&random().set(TYPE, "yarn").set(FACTOR, 2.0f32));
     refuses(&random().set(TYPE, "yarn").set(FACTOR, 2.0f32).set(ORIGINAL, 0u32), &[ORIGINAL, "is 0"]);
 }
 

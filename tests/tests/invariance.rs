@@ -12,15 +12,26 @@ struct Case {
 }
 
 /// Two layers, four query heads, two KV heads.
-const MODEL: &str = "archs/llama";
+const MODEL: &str = "llama";
+/// A model of each architecture.
+const MODELS: &[&str] = &[MODEL, "qwen2", "qwen3", "gpt2"];
 
-fn model(options: ModelOptions) -> Model {
+fn model(engine: &str, options: ModelOptions) -> Model {
+    model_of(engine, MODEL, options)
+}
+
+fn model_of(engine: &str, name: &str, options: ModelOptions) -> Model {
     let format = Format::named("f32").unwrap();
-    Model::open_with(oracle(MODEL).join("model.gguf"), &options.engine("reference").kv_type(format)).unwrap()
+    let file = oracle("archs").join(name).join("model.gguf");
+    Model::open_with(file, &options.engine(engine).kv_type(format)).unwrap()
 }
 
 fn ids() -> Vec<u32> {
-    json::<Case>(&oracle(MODEL).join("case.json")).ids
+    ids_of(MODEL)
+}
+
+fn ids_of(name: &str) -> Vec<u32> {
+    json::<Case>(&oracle("archs").join(name).join("case.json")).ids
 }
 
 /// Draws that go on to the limit.
@@ -44,21 +55,21 @@ fn same(a: &Reply, b: &Reply, what: &str) {
     assert_eq!(score_bits(&a.logprobs), score_bits(&b.logprobs), "{what}");
 }
 
-#[test]
-fn every_split_of_a_prompt_gives_the_same_bits() {
-    let (model, ids) = (model(ModelOptions::default()), &ids()[..48]);
-    let whole = model.logits(ids, None).unwrap();
-    for n in 1..ids.len() {
-        let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
-        assert_same_bits(&rest_at_once, &whole, &format!("{n}, then the rest"));
-        let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
-        assert_same_bits(&rest_one_by_one, &whole, &format!("{n}, then one by one"));
+fn every_split_of_a_prompt_gives_the_same_bits(engine: &str) {
+    for name in MODELS {
+        let (model, ids) = (model_of(engine, name, ModelOptions::default()), &ids_of(name)[..48]);
+        let whole = model.logits(ids, None).unwrap();
+        for n in 1..ids.len() {
+            let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
+            assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
+            let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
+            assert_same_bits(&rest_one_by_one, &whole, &format!("{name}: {n}, then one by one"));
+        }
     }
 }
 
-#[test]
-fn prefill_then_decode_equals_prefill() {
-    let (model, ids) = (model(ModelOptions::default()), ids());
+fn prefill_then_decode_equals_prefill(engine: &str) {
+    let (model, ids) = (model(engine, ModelOptions::default()), ids());
     for n in [1, 2, 17, 33, 64] {
         let reply = model.generate_ids(&ids[..n], &draws(n as u64, 40)).unwrap();
         let all: Vec<u32> = ids[..n].iter().chain(&reply.ids).copied().collect();
@@ -75,9 +86,8 @@ fn prefill_then_decode_equals_prefill() {
     }
 }
 
-#[test]
-fn draws_are_those_of_the_definition() {
-    let (model, ids) = (model(ModelOptions::default()), ids());
+fn draws_are_those_of_the_definition(engine: &str) {
+    let (model, ids) = (model(engine, ModelOptions::default()), ids());
     let options = plain(7, 40).temperature(0.9).top_k(12).repeat_penalty(1.3).repeat_last_n(9).frequency_penalty(0.2);
     let chain = Chain::in_order([
         Stage::Repetition { penalty: 1.3, last_n: Some(9) },
@@ -96,19 +106,22 @@ fn draws_are_those_of_the_definition() {
     }
 }
 
-#[test]
-fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
-    let ids = ids();
+fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone(engine: &str) {
+    MODELS.iter().for_each(|name| batches_of(engine, name));
+}
+
+fn batches_of(engine: &str, name: &str) {
+    let ids = ids_of(name);
     // Prompts of all lengths, so that decodes, whole prompts and chunks of prompts meet in a step.
     let requests: Vec<(&[u32], Options)> =
         (0..7).map(|i| (&ids[i..i + 1 + 11 * i % 60], draws(i as u64, 6 + 9 * i as u64 % 20))).collect();
     let alone: Vec<Reply> = {
-        let model = model(ModelOptions::default());
+        let model = model_of(engine, name, ModelOptions::default());
         requests.iter().map(|(prompt, options)| model.generate_ids(prompt, options).unwrap()).collect()
     };
     for chunk in [0, 1, 3, 8] {
         for sequences in [7, 3] {
-            let model = model(ModelOptions::default().chunk(chunk).sequences(sequences));
+            let model = model_of(engine, name, ModelOptions::default().chunk(chunk).sequences(sequences));
             let mut streams: Vec<(Stream, Vec<TokenScore>)> = Vec::new();
             for (i, (prompt, options)) in requests.iter().enumerate() {
                 streams.push((model.stream_ids(prompt, options).unwrap(), Vec::new()));
@@ -131,7 +144,7 @@ fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
             }
             for (i, (stream, scores)) in streams.iter_mut().enumerate() {
                 scores.extend(stream.by_ref().flat_map(|piece| piece.unwrap().logprobs));
-                let what = format!("request {i}, chunks of {chunk}, {sequences} sequences");
+                let what = format!("{name}: request {i}, chunks of {chunk}, {sequences} sequences");
                 assert_eq!(stream.ids(), alone[i].ids, "{what}");
                 assert_eq!(score_bits(scores), score_bits(&alone[i].logprobs), "{what}");
             }
@@ -142,9 +155,8 @@ fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone() {
     }
 }
 
-#[test]
-fn scores_and_other_options_of_neighbours_change_nothing() {
-    let (model, ids) = (model(ModelOptions::default()), ids());
+fn scores_and_other_options_of_neighbours_change_nothing(engine: &str) {
+    let (model, ids) = (model(engine, ModelOptions::default()), ids());
     let plain = plain(5, 24);
     let alone = model.generate_ids(&ids[..9], &plain).unwrap();
     let scored = model.generate_ids(&ids[..9], &draws(5, 24)).unwrap();
@@ -157,14 +169,42 @@ fn scores_and_other_options_of_neighbours_change_nothing() {
     same(&model.generate_ids(&ids[..9], &draws(5, 24)).unwrap(), &scored, "again");
 }
 
-#[test]
-fn pages_that_were_used_before_leave_nothing_behind() {
+fn pages_that_were_used_before_leave_nothing_behind(engine: &str) {
     let ids = ids();
-    let fresh = model(ModelOptions::default().sequences(1)).generate_ids(&ids[..30], &draws(1, 30)).unwrap();
-    let used = model(ModelOptions::default().sequences(1));
+    let fresh = model(engine, ModelOptions::default().sequences(1)).generate_ids(&ids[..30], &draws(1, 30)).unwrap();
+    let used = model(engine, ModelOptions::default().sequences(1));
     for i in 0..4 {
         used.generate_ids(&ids[i..70], &draws(9, 100)).unwrap();
         drop(used.stream_ids(&ids[i..50], &draws(8, 50)).unwrap().next());
         same(&used.generate_ids(&ids[..30], &draws(1, 30)).unwrap(), &fresh, "after others");
     }
+}
+
+/// Every claim on every engine.
+macro_rules! on_engines {
+    ($($engine:ident: $($claim:ident)+;)+) => {
+        $(mod $engine {
+            $(#[test]
+            fn $claim() {
+                super::$claim(stringify!($engine));
+            })+
+        })+
+    };
+}
+
+on_engines! {
+    reference:
+        every_split_of_a_prompt_gives_the_same_bits
+        prefill_then_decode_equals_prefill
+        draws_are_those_of_the_definition
+        a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
+        scores_and_other_options_of_neighbours_change_nothing
+        pages_that_were_used_before_leave_nothing_behind;
+    cpu:
+        every_split_of_a_prompt_gives_the_same_bits
+        prefill_then_decode_equals_prefill
+        draws_are_those_of_the_definition
+        a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
+        scores_and_other_options_of_neighbours_change_nothing
+        pages_that_were_used_before_leave_nothing_behind;
 }

@@ -34,55 +34,82 @@ struct Document {
     draft: f64,
 }
 
-/// Margins below this may be decided by rounding.
-const MARGIN: f32 = 0.01;
-
-fn options() -> ModelOptions {
-    ModelOptions::default().engine("reference").kv_type(Format::named("f32").unwrap())
+/// How far an engine may go from float64 on a model.
+struct Bounds {
+    engine: &'static str,
+    /// Margins below this may be decided by rounding.
+    margin: f32,
+    /// Share of the nats of all documents, and of one alone.
+    all: f64,
+    one: f64,
 }
 
-fn teacher_forcing(model: &Model, prompt: &[u32], text: &Text) {
+/// Of the target. The CPU engine has activations of 8 bits.
+const TARGET: [Bounds; 2] = [
+    Bounds { engine: "reference", margin: 0.01, all: 1e-3, one: 1e-3 },
+    Bounds { engine: "cpu", margin: 0.15, all: 1e-3, one: 5e-3 },
+];
+
+/// Of the draft, which is so small that activations of 8 bits move its logits by 2%; `cpu.rs` holds the engine against
+/// definitions that encode them alike.
+const DRAFT: [Bounds; 2] = [
+    Bounds { engine: "reference", margin: 0.01, all: 1e-3, one: 1e-3 },
+    Bounds { engine: "cpu", margin: 0.5, all: 5e-3, one: 2e-2 },
+];
+
+fn options(engine: &str) -> ModelOptions {
+    ModelOptions::default().engine(engine).kv_type(Format::named("f32").unwrap())
+}
+
+fn teacher_forcing(model: &Model, prompt: &[u32], text: &Text, least: f32) {
     let ids: Vec<u32> = prompt.iter().chain(&text.ids).copied().collect();
     let logits = model.logits(&ids, None).unwrap();
     let vocab = model.graph().config.vocab;
     for (i, (token, margin)) in text.ids.iter().zip(&text.margins).enumerate() {
         let row = prompt.len() - 1 + i;
         let found = arg_max(&logits[row * vocab..][..vocab]);
-        assert!(*margin <= MARGIN || found == *token as usize, "token {i} is {found}, golden {token} by {margin}");
+        assert!(*margin <= least || found == *token as usize, "token {i} is {found}, golden {token} by {margin}");
     }
 }
 
-fn held_out(model: &Model, documents: &[Document], golden: impl Fn(&Document) -> f64, mean: f64) {
+/// Nats a token.
+fn held_out(model: &Model, documents: &[Document], golden: impl Fn(&Document) -> f64, mean: f64, bounds: &Bounds) {
     let vocab = model.graph().config.vocab;
     let (mut total, mut tokens) = (0.0, 0);
     for (i, d) in documents.iter().enumerate() {
         let logits = model.logits(&d.ids, None).unwrap();
         let sum: f64 = (1..d.ids.len()).map(|t| nats(&logits[(t - 1) * vocab..t * vocab], d.ids[t])).sum();
-        assert!((sum / golden(d) - 1.0).abs() < 1e-3, "document {i}: {sum} nats, golden {}", golden(d));
+        assert!((sum / golden(d) - 1.0).abs() < bounds.one, "document {i}: {sum} nats, golden {}", golden(d));
         (total, tokens) = (total + sum, tokens + d.ids.len() - 1);
     }
     let per_token = total / tokens as f64;
-    assert!((per_token / mean - 1.0).abs() < 1e-3, "{per_token} nats a token, golden {mean}");
+    println!("{per_token} nats a token, golden {mean}");
+    assert!((per_token / mean - 1.0).abs() < bounds.all, "{per_token} nats a token, golden {mean}");
 }
 
 #[test]
 fn the_target_agrees_with_float64() {
     let golden: Golden = json(&oracle("story/golden.json"));
-    let model = Model::open_with(assets("story-5m-q8_0.gguf"), &options()).unwrap();
-    for g in &golden.greedy {
-        let special = Options::default().special(g.prompt.contains("<|im_start|>"));
-        assert_eq!(model.generator().encode(&g.prompt, &special).unwrap(), g.prompt_ids, "{}", g.prompt);
-        teacher_forcing(&model, &g.prompt_ids, &g.target);
+    for b in TARGET {
+        let model = Model::open_with(assets("story-5m-q8_0.gguf"), &options(b.engine)).unwrap();
+        for g in &golden.greedy {
+            let special = Options::default().special(g.prompt.contains("<|im_start|>"));
+            assert_eq!(model.generator().encode(&g.prompt, &special).unwrap(), g.prompt_ids, "{}", g.prompt);
+            teacher_forcing(&model, &g.prompt_ids, &g.target, b.margin);
+        }
+        let mean = golden.target_nats_per_token_held_out;
+        held_out(&model, &golden.held_out, |d| d.target, mean, &b);
     }
-    held_out(&model, &golden.held_out, |d| d.target, golden.target_nats_per_token_held_out);
 }
 
 #[test]
 fn the_draft_agrees_with_float64() {
     let golden: Golden = json(&oracle("story/golden.json"));
-    let model = Model::open_with(assets("story-draft-q8_0.gguf"), &options()).unwrap();
-    golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft));
-    held_out(&model, &golden.held_out, |d| d.draft, golden.draft_nats_per_token_held_out);
+    for b in DRAFT {
+        let model = Model::open_with(assets("story-draft-q8_0.gguf"), &options(b.engine)).unwrap();
+        golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft, b.margin));
+        held_out(&model, &golden.held_out, |d| d.draft, golden.draft_nats_per_token_held_out, &b);
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ struct Layer {
 const TENSOR: &str = "inkstone-tensor";
 const GGUF: &str = "inkstone-gguf";
 const COMPUTE: &str = "inkstone-compute";
+const ENGINE_CPU: &str = "inkstone-engine-cpu";
 const GRAPH: &str = "inkstone-graph";
 const KVCACHE: &str = "inkstone-kvcache";
 const MODEL: &str = "inkstone-model";
@@ -26,17 +27,18 @@ const LAYERS: &[Layer] = &[
     Layer { package: TENSOR, may_use: &[] },
     Layer { package: GGUF, may_use: &[TENSOR] },
     Layer { package: COMPUTE, may_use: &[TENSOR] },
+    Layer { package: ENGINE_CPU, may_use: &[COMPUTE, TENSOR] },
     Layer { package: GRAPH, may_use: &[COMPUTE, TENSOR] },
     Layer { package: KVCACHE, may_use: &[COMPUTE, TENSOR] },
     Layer { package: MODEL, may_use: &[GRAPH, GGUF, TENSOR] },
     Layer { package: TEXT, may_use: &[GGUF] },
     Layer { package: GENERATE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT] },
-    Layer { package: FACADE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE] },
+    Layer { package: FACADE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, ENGINE_CPU] },
     Layer { package: CLI, may_use: &[FACADE] },
     // Checks across crates may look at everything.
     Layer {
         package: "inkstone-tests",
-        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI],
+        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
     },
     Layer { package: "xtask", may_use: &[] },
 ];

@@ -19,8 +19,17 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
+    /// Finds out whether a file can be made there, and leaves nothing. What is there and is no regular file is not
+    /// tried: the reader of a pipe would take the first end for the last.
+    pub(crate) fn probe(path: &Path) -> Result<(), Error> {
+        if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+            return Ok(());
+        }
+        Destination::create(path).map(drop)
+    }
+
     /// Makes the temporary file, or opens what is there and is no regular file.
-    pub(crate) fn create(path: &Path) -> Result<Destination, Error> {
+    fn create(path: &Path) -> Result<Destination, Error> {
         let error = |source| Error::Write { file: path.display().to_string(), source };
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {

@@ -8,6 +8,9 @@ use inkstone::tensor::DType;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Many times what a refusal and the start of a program take, also on a loaded machine.
+const SOON: Duration = Duration::from_secs(30);
+
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
@@ -32,7 +35,7 @@ fn refused_by_all(path: &Path, wanted: &str) {
     for command in commands {
         let start = Instant::now();
         run(command).refused(1, wanted);
-        assert!(start.elapsed() < Duration::from_secs(5), "{command:?} took {:?}", start.elapsed());
+        assert!(start.elapsed() < SOON, "{command:?} took {:?}", start.elapsed());
         assert!(!out.exists());
     }
 }

@@ -94,7 +94,8 @@ fn e03_a_prompt_longer_than_the_context_is_refused_with_both_numbers() {
     assert!(ran.stderr.contains("the prompt has "), "{}", ran.stderr);
     let full = run(&["run", "-c", "16", "--temp", "0", "--json", "Once upon a time"]).succeeded();
     let finish = lines(&full).pop().unwrap()["finish"].clone();
-    assert!(finish == "context" || finish == "length", "{finish}");
+    assert_eq!(finish, "length");
+    assert!(full.stderr.contains("finish context full"), "{}", full.stderr);
 }
 
 #[test]

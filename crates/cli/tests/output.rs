@@ -21,7 +21,8 @@ fn names(folder: &Path) -> Vec<String> {
 fn e07_a_closed_pipe_ends_the_program_quietly() {
     let story = story();
     let commands: [&[&str]; 4] = [
-        &["run", "Once upon a time", "--json"],
+        // Several times what a pipe holds: it is not at its end when the reader goes.
+        &["run", "Once upon a time", "--json", "--seed", "3", "--logprobs", "20"],
         &["show", story.to_str().unwrap()],
         &["completions", "bash"],
         &["run", "--help"],
@@ -34,6 +35,23 @@ fn e07_a_closed_pipe_ends_the_program_quietly() {
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command:?}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_gets_the_bytes_that_a_file_gets() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pipe) = (folder.path().join("x.npy"), folder.path().join("pipe"));
+    logits(&file).succeeded();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let from = pipe.clone();
+    std::thread::spawn(move || sender.send(std::fs::read(from).unwrap()));
+    // On a thread, because a second look for a reader would never end.
+    let written = std::thread::spawn(move || logits(&pipe));
+    let read = receiver.recv_timeout(common::PATIENCE).unwrap();
+    assert!(read == std::fs::read(file).unwrap(), "{} bytes came out of the pipe", read.len());
+    written.join().unwrap().succeeded();
 }
 
 #[cfg(target_os = "linux")]

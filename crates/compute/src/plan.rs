@@ -2,7 +2,7 @@
 //! and the name of a kernel, which is a choice; so every engine that knows the op can run the plan.
 
 use crate::kernel::{Layout, Numerics};
-use inkstone_tensor::{Dim, Op, Sizes, Type};
+use inkstone_tensor::{Dim, Op, Sizes, Type, fnv1a};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -223,9 +223,9 @@ impl Plan {
         same.then_some(linked)
     }
 
-    /// A number that differs where plans differ: FNV-1a over the printed form.
+    /// A number that differs where plans print differently: FNV-1a over the printed form.
     pub fn key(&self) -> u64 {
-        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(self.to_string().bytes())
     }
 }
 

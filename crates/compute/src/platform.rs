@@ -5,7 +5,7 @@ const UNKNOWN: u64 = 4 << 30;
 
 /// Bytes that this process may still take: the least of what the machine, its control groups and the limit of its
 /// address space leave free.
-pub(crate) fn available_memory() -> u64 {
+pub fn available_memory() -> u64 {
     #[cfg(all(target_os = "linux", not(inkstone_portable)))]
     return linux::available_memory().unwrap_or(UNKNOWN);
     #[cfg(any(not(target_os = "linux"), inkstone_portable))]
@@ -20,6 +20,7 @@ mod linux {
 
     /// What memory a kind of control group has: its root, then the files of the limit, of the use, and the counts of
     /// `memory.stat` that the system takes back when it needs them.
+    #[derive(Clone, Copy)]
     struct Group {
         root: &'static str,
         limit: &'static str,
@@ -67,15 +68,14 @@ mod linux {
     fn folders(line: &str) -> Vec<(Group, PathBuf)> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
-        let group = || match controllers {
-            "" => Some(V2),
-            c if c.split(',').any(|c| c == "memory") => Some(V1),
-            _ => None,
+        let group = match controllers {
+            "" => V2,
+            c if c.split(',').any(|c| c == "memory") => V1,
+            _ => return Vec::new(),
         };
-        let Some(Group { root, .. }) = group() else { return Vec::new() };
-        let own = Path::new(root).join(path.trim_start_matches('/'));
-        let up = own.ancestors().take_while(|a| a.starts_with(root));
-        up.filter_map(|a| Some((group()?, a.to_owned()))).collect()
+        let own = Path::new(group.root).join(path.trim_start_matches('/'));
+        let up = own.ancestors().take_while(|a| a.starts_with(group.root));
+        up.map(|a| (group, a.to_owned())).collect()
     }
 
     fn left_in_group(group: &Group, folder: &Path) -> Option<u64> {

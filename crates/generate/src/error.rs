@@ -102,7 +102,10 @@ pub enum Error {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] inkstone_compute::Error),
-    /// The engine failed in a step that another caller ran.
+    /// The state of the device is not known.
+    #[error("a thread panicked in a step, the model has to be opened again")]
+    Panicked,
+    /// The engine failed in a step that several callers had a part in.
     #[error("{0}")]
     Shared(Arc<Error>),
 }

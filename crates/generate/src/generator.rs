@@ -16,10 +16,10 @@ use inkstone_tensor::step::{SEQS, Sampler, carry::ENDS};
 use inkstone_tensor::{NoProgress, Progress};
 use inkstone_text::{Encode, Tokenizer};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Bytes of prompt that are looked at, for each token of context.
+/// Most bytes of a prompt for each token of context: many times what a token of a text has.
 const PROMPT_BYTES_PER_TOKEN: usize = 64;
 
 /// How a model is run.
@@ -148,7 +148,7 @@ impl Generator {
     /// If the tokenizer refuses.
     pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
         let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
-        // A longer prompt can't fit the context: don't tokenize it first. Nothing ends a text that is to go on.
+        // A text many times as long can't fit the context: don't tokenize it first. Nothing ends a text that goes on.
         let most = self.config.context.saturating_mul(PROMPT_BYTES_PER_TOKEN) as u64;
         Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
     }
@@ -188,10 +188,7 @@ impl Generator {
             stops: StopRules::new(ends, &o.stop),
             decoder: self.tokenizer.decoder(),
         };
-        let handle = self.start(prompt, limit as usize, Goal::Draw(Box::new(draw)), vec![self.chunk], &o)?;
-        if limit == 0 {
-            handle.end(at_limit);
-        }
+        let handle = self.start(prompt, Goal::Draw(Box::new(draw)), vec![self.chunk], Vec::new(), &o)?;
         Ok(Stream::new(handle, seed))
     }
 
@@ -205,9 +202,9 @@ impl Generator {
         if chunks.contains(&0) {
             return Err(Error::Option { option: "chunk", value: "0".into(), allowed: "at least 1".into() });
         }
-        let handle = self.start(ids, 0, Goal::Logits, chunks.to_vec(), &Options::default())?;
-        let values = ids.len().saturating_mul(self.graph.config.vocab);
-        reserve(&mut handle.output().lock().logits, values, "logits")?;
+        let mut values = Vec::new();
+        reserve(&mut values, ids.len().saturating_mul(self.graph.config.vocab), "logits")?;
+        let handle = self.start(ids, Goal::Logits, chunks.to_vec(), values, &Options::default())?;
         handle.wait()?;
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }
@@ -255,12 +252,18 @@ impl Generator {
         }
     }
 
-    fn start(&self, ids: &[u32], draws: usize, goal: Goal, chunks: Vec<usize>, o: &Options) -> Result<Handle> {
+    fn start(&self, ids: &[u32], goal: Goal, chunks: Vec<usize>, logits: Vec<f32>, o: &Options) -> Result<Handle> {
+        // Waiting for a step of others counts.
+        let deadline = o.deadline.and_then(|d| Instant::now().checked_add(d));
+        let (draws, ended) = match &goal {
+            Goal::Draw(draw) => (draw.limit as usize, (draw.limit == 0).then_some(draw.at_limit)),
+            Goal::Logits => (0, None),
+        };
         let mut prompt = Vec::new();
         reserve(&mut prompt, ids.len(), "the prompt")?;
         prompt.extend_from_slice(ids);
         let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
-        let output = Arc::new(Output::new(usage));
+        let output = Arc::new(Output::new(usage, logits));
         let sequence = |id| Sequence {
             id,
             prompt,
@@ -270,19 +273,27 @@ impl Generator {
             chunks,
             steps: 0,
             goal,
-            deadline: o.deadline.and_then(|d| Instant::now().checked_add(d)),
+            deadline,
             cancel: o.cancel.clone(),
             output: output.clone(),
         };
-        let id = lock(&self.scheduler).add(sequence);
+        let mut scheduler = lock(&self.scheduler);
+        let id = scheduler.add(sequence);
+        if let Some(finish) = ended {
+            scheduler.end(id, finish);
+        }
+        drop(scheduler);
         Ok(Handle::new(self.scheduler.clone(), output, id))
     }
 }
 
-/// The scheduler, for one step. If a thread panicked while it held it, its state is still whole: sequences change between
-/// steps only.
+/// The scheduler, for one step. Whoever holds it may lock outputs; whoever holds an output must not ask for it.
 pub(crate) fn lock(scheduler: &Mutex<Scheduler>) -> MutexGuard<'_, Scheduler> {
-    scheduler.lock().unwrap_or_else(PoisonError::into_inner)
+    scheduler.lock().unwrap_or_else(|poisoned| {
+        let mut scheduler = poisoned.into_inner();
+        scheduler.cut_short();
+        scheduler
+    })
 }
 
 /// A seed that nobody chose: 32 bits, so that people can type it.

@@ -27,10 +27,11 @@ pub(crate) struct State {
 }
 
 impl Output {
-    pub fn new(usage: Usage) -> Output {
+    /// Nothing yet; `logits` has room for those that are wanted.
+    pub fn new(usage: Usage, logits: Vec<f32>) -> Output {
         Output(Mutex::new(State {
             pieces: VecDeque::new(),
-            logits: Vec::new(),
+            logits,
             finish: None,
             error: None,
             usage,
@@ -65,10 +66,22 @@ impl State {
         self.usage.completion_tokens += 1;
     }
 
-    /// It has ended. The first reason stays.
-    pub fn end(&mut self, finish: FinishReason) {
-        self.ended.get_or_insert_with(Instant::now);
-        self.finish.get_or_insert(finish);
+    /// It has ended; `rest` is the text that was held back until now.
+    pub fn end(&mut self, finish: FinishReason, rest: &str) {
+        if !rest.is_empty() {
+            match self.pieces.back_mut() {
+                Some(last) => last.text.push_str(rest),
+                None => self.pieces.push_back(Piece { text: rest.to_owned(), ..Piece::default() }),
+            }
+        }
+        self.ended = Some(Instant::now());
+        self.finish = Some(finish);
+    }
+
+    /// It has ended with an error. The two come under one lock: a reader that sees the end finds the error.
+    pub fn fail(&mut self, error: Arc<Error>, rest: &str) {
+        self.error = Some(error);
+        self.end(FinishReason::Error, rest);
     }
 
     pub fn timings(&self) -> Timings {

@@ -1,5 +1,6 @@
 //! What comes back: pieces while it is generated, a reply at the end.
 
+use std::fmt;
 use std::time::Duration;
 
 /// A piece of generated text: whole characters, and the tokens that were drawn for it.
@@ -49,18 +50,25 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
-    /// As it is written in JSON.
+    /// As it is written in JSON, in the words of other programs: a full context is a `length`, too. What people read is
+    /// its [`Display`](fmt::Display).
     pub fn name(self) -> &'static str {
         match self {
             FinishReason::End => "end",
             FinishReason::Stop => "stop",
             FinishReason::Length => "length",
-            FinishReason::Context => "context",
+            FinishReason::Context => "length",
             FinishReason::Callback => "callback",
             FinishReason::Deadline => "deadline",
             FinishReason::Cancelled => "cancelled",
             FinishReason::Error => "error",
         }
+    }
+}
+
+impl fmt::Display for FinishReason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(if *self == FinishReason::Context { "context full" } else { self.name() })
     }
 }
 
@@ -121,7 +129,7 @@ pub struct Reply {
 pub enum Flow {
     /// More.
     Continue,
-    /// No more; what was generated is kept.
+    /// No more; the reply has the pieces up to this one.
     Stop,
     /// No more, and this error is returned.
     Fail(Box<dyn std::error::Error + Send + Sync>),

@@ -70,10 +70,9 @@ impl Runner {
         let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots())?;
         let most = compiled.largest();
         let rows = most.rows;
-        let page_words = pool.capacity().min(sequences.saturating_mul(pool.capacity()));
         let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
-        let step_words = StepBuffer::max_words(rows, page_words, samplers);
-        let step = StepBuffer::try_with_capacity(pool.page(), rows, page_words, samplers);
+        let step_words = StepBuffer::max_words(rows, pool.capacity(), samplers);
+        let step = StepBuffer::try_with_capacity(pool.page(), rows, pool.capacity(), samplers);
         let step = step.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
 
         let interface = compiled.interface();

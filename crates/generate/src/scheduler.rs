@@ -40,7 +40,7 @@ impl Scheduler {
         Scheduler { runner, pool, tokenizer, running, waiting: VecDeque::new(), budget, next_id: 0, broken: None }
     }
 
-    /// A sequence joins; it begins when there are a slot and pages. Gives the number by which it can be dropped.
+    /// A sequence joins; it begins when there are a slot and pages. Gives the number by which it can be ended.
     pub fn add(&mut self, sequence: impl FnOnce(u64) -> Sequence) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -48,14 +48,18 @@ impl Scheduler {
         id
     }
 
-    /// A sequence leaves, wherever it is; its pages are free at once.
-    pub fn drop_sequence(&mut self, id: u64) {
-        self.waiting.retain(|s| s.id != id);
-        for slot in 0..self.running.len() {
-            if self.running[slot].as_ref().is_some_and(|s| s.id == id) {
-                self.free(slot);
-            }
+    /// A sequence ends, wherever it is, unless it has ended before; its pages are free at once.
+    pub fn end(&mut self, id: u64, finish: FinishReason) {
+        if let Some(at) = self.waiting.iter().position(|s| s.id == id) {
+            self.waiting.remove(at).into_iter().for_each(|mut s| s.end(finish));
+        } else if let Some(slot) = self.running.iter().position(|s| s.as_ref().is_some_and(|s| s.id == id)) {
+            self.finish(slot, finish);
         }
+    }
+
+    /// A thread panicked in a step: what the device has done is not known, so nothing can go on.
+    pub fn cut_short(&mut self) {
+        self.broken.get_or_insert_with(|| Arc::new(Error::Panicked));
     }
 
     /// One step for the caller that waits for `output`. What fails in it is told to every sequence that is concerned.
@@ -130,7 +134,10 @@ impl Scheduler {
                 return Ok(());
             }
             let Some(mut s) = self.waiting.pop_front() else { return Ok(()) };
-            self.pool.grow(&mut s.table, s.reach)?;
+            if let Err(error) = self.pool.grow(&mut s.table, s.reach) {
+                s.fail(Arc::new(error.into()));
+                continue;
+            }
             let (left, ends) = match &s.goal {
                 Goal::Draw(draw) => (draw.limit, draw.ends.as_slice()),
                 Goal::Logits => (0, &[][..]),

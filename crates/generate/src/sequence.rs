@@ -74,13 +74,13 @@ impl Sequence {
     /// Takes a token that was drawn. True if the sequence has ended.
     pub fn take(&mut self, drawn: &Drawn, tokenizer: &Tokenizer) -> bool {
         let Goal::Draw(draw) = &mut self.goal else { return true };
+        // One lock for the token and what follows from it: readers see both or neither.
         let mut output = self.output.lock();
         let index = output.usage.completion_tokens;
         let id = match token_of(drawn.record, index) {
             Ok(id) => id,
             Err(error) => {
-                drop(output);
-                self.fail(Arc::new(error));
+                output.fail(Arc::new(error), &draw.rest());
                 return true;
             }
         };
@@ -100,35 +100,42 @@ impl Sequence {
         };
         piece.text.push_str(draw.decoder.push(&bytes));
         output.pieces.push_back(piece);
-        drop(output);
         if let Some(finish) = finish {
-            self.end(finish);
+            output.end(finish, &draw.rest());
         }
         finish.is_some()
     }
 
     /// Ends it; what was held back goes out, unless it belongs to a stop text.
     pub fn end(&mut self, finish: FinishReason) {
-        let mut output = self.output.lock();
-        if let Goal::Draw(draw) = &mut self.goal {
-            let mut bytes = Vec::new();
-            draw.stops.release(&mut bytes);
-            let mut text = draw.decoder.push(&bytes).to_owned();
-            text.push_str(draw.decoder.finish());
-            if !text.is_empty() {
-                match output.pieces.back_mut() {
-                    Some(last) => last.text.push_str(&text),
-                    None => output.pieces.push_back(Piece { text, ..Piece::default() }),
-                }
-            }
-        }
-        output.end(finish);
+        let rest = self.goal.rest();
+        self.output.lock().end(finish, &rest);
     }
 
     /// Ends it with an error.
     pub fn fail(&mut self, error: Arc<Error>) {
-        self.end(FinishReason::Error);
-        self.output.lock().error.get_or_insert(error);
+        let rest = self.goal.rest();
+        self.output.lock().fail(error, &rest);
+    }
+}
+
+impl Goal {
+    fn rest(&mut self) -> String {
+        match self {
+            Goal::Draw(draw) => draw.rest(),
+            Goal::Logits => String::new(),
+        }
+    }
+}
+
+impl Draw {
+    /// The text that is held back: what could have become a stop text, and the bytes of a character that was cut.
+    fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        self.stops.release(&mut bytes);
+        let mut text = self.decoder.push(&bytes).to_owned();
+        text.push_str(self.decoder.finish());
+        text
     }
 }
 

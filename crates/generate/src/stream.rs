@@ -43,16 +43,15 @@ impl Handle {
         }
     }
 
-    /// Ends it before anything was drawn, or when the caller wants no more.
-    pub fn end(&self, finish: FinishReason) {
-        lock(&self.scheduler).drop_sequence(self.id);
-        self.output.lock().end(finish);
+    /// Ends it, because the caller wants no more.
+    fn end(&self) {
+        lock(&self.scheduler).end(self.id, FinishReason::Callback);
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        lock(&self.scheduler).drop_sequence(self.id);
+        self.end();
     }
 }
 
@@ -103,12 +102,13 @@ impl Stream {
 
     /// Ends it; what was generated and not taken yet can still be taken.
     pub fn stop(&self) {
-        self.handle.end(FinishReason::Callback);
+        self.handle.end();
     }
 
     /// Takes all pieces, as long as `f` wants more.
     pub(crate) fn finish_up(mut self, mut f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
         let (mut text, mut logprobs) = (String::new(), Vec::new());
+        let mut cut = false;
         while let Some(piece) = self.next() {
             let mut piece = piece?;
             text.push_str(&piece.text);
@@ -117,14 +117,17 @@ impl Stream {
             match flow {
                 Flow::Continue => {}
                 Flow::Stop => {
+                    // Steps of others may have gone further: a reply does not depend on who steps.
+                    cut = !self.handle.output().lock().pieces.is_empty();
                     self.stop();
                     break;
                 }
                 Flow::Fail(error) => return Err(Error::Callback(error)),
             }
         }
-        let finish = self.finish().unwrap_or(FinishReason::Callback);
-        let (usage, timings) = (self.usage(), self.timings());
+        let finish = self.finish().filter(|_| !cut).unwrap_or(FinishReason::Callback);
+        let usage = Usage { completion_tokens: self.ids.len() as u64, ..self.usage() };
+        let timings = self.timings();
         Ok(Reply { text, logprobs, finish, seed: self.seed, usage, timings, ids: std::mem::take(&mut self.ids) })
     }
 }

@@ -183,13 +183,11 @@ impl Compiled {
         let rows = fit("rows", rows, &self.rows, body)?;
         let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, kinds.iter().any(|k| *k != Kind::Body))?;
         let bucket = Sizes { rows, logit_rows, slots: self.slots };
-        let mut parts = Vec::with_capacity(kinds.len());
-        for &kind in kinds {
-            let holds = |p: &&Plan| p.bucket.rows >= rows && p.bucket.logit_rows >= logit_rows;
-            let plan = self.plans(kind).iter().find(holds).ok_or(Error::Kind { kind, count: 0 })?;
-            // A smaller bucket than a plan was made for is always sound: its values only shrink.
-            parts.push(Plan { bucket, ..plan.clone() });
-        }
-        Plan::link(&parts.iter().collect::<Vec<_>>()).ok_or(Error::EmptyStep)
+        let holds = |p: &&Plan| p.bucket.rows >= rows && p.bucket.logit_rows >= logit_rows;
+        let part = |kind: &Kind| self.plans(*kind).iter().find(holds).ok_or(Error::Kind { kind: *kind, count: 0 });
+        let parts = kinds.iter().map(part).collect::<Result<Vec<&Plan>>>()?;
+        let linked = Plan::link(&parts).ok_or(Error::EmptyStep)?;
+        // A smaller bucket than a plan was made for is always sound: its values only shrink.
+        Ok(Plan { bucket, ..linked })
     }
 }

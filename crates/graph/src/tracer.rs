@@ -13,6 +13,7 @@ use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::carry::CARRY;
 use inkstone_tensor::{DType, Dim, Op, Type, WeightSource};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -58,12 +59,14 @@ impl State {
 pub struct Tracer<'w> {
     weights: &'w dyn WeightSource,
     graph: RefCell<Graph>,
+    /// Inputs that can be asked for again: all but states.
+    shared: RefCell<HashMap<(Source, Type), ValueId>>,
 }
 
 impl<'w> Tracer<'w> {
     /// An empty graph; types and shapes of weights come from `weights`.
     pub fn new(name: impl Into<String>, weights: &'w dyn WeightSource) -> Tracer<'w> {
-        Tracer { weights, graph: RefCell::new(Graph::new(name)) }
+        Tracer { weights, graph: RefCell::new(Graph::new(name)), shared: RefCell::default() }
     }
 
     /// The verified graph.
@@ -112,14 +115,19 @@ impl<'w> Tracer<'w> {
 
     /// A new input, or the one that there is of this source and type. A state is never shared.
     fn source(&self, source: Source, ty: Type) -> ValueId {
+        if ty.state {
+            return self.add_input(source, ty);
+        }
+        let mut shared = self.shared.borrow_mut();
+        *shared.entry((source, ty)).or_insert_with_key(|(source, ty)| self.add_input(source.clone(), *ty))
+    }
+
+    fn add_input(&self, source: Source, ty: Type) -> ValueId {
         let mut g = self.graph.borrow_mut();
-        let known = g.inputs().find(|(s, v)| **s == source && g.body.ty(*v) == ty && !ty.state).map(|(_, v)| v);
-        known.unwrap_or_else(|| {
-            let v = g.body.value(ty);
-            g.body.inputs.push(v);
-            g.inputs.push(source);
-            v
-        })
+        let v = g.body.value(ty);
+        g.body.inputs.push(v);
+        g.inputs.push(source);
+        v
     }
 
     fn give(&self, source: Source, v: ValueId) {

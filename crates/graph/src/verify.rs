@@ -2,9 +2,9 @@
 //! from parts and, in tests and debug builds, after every pass.
 
 use crate::graph::{Graph, Source};
-use inkstone_compute::Port;
 use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::{Dim, Op, Sizes, Type};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::panic::Location;
 
@@ -92,10 +92,11 @@ impl<'a> Check<'a> {
         for (i, node) in body.nodes.iter().enumerate() {
             self.node(&format!("node {i} ({})", node.op.name()), node, at(i), depth);
         }
+        let mut seen = HashSet::new();
         for (i, &v) in body.outputs.iter().enumerate() {
             let entity = format!("output {i}");
             self.usable(&entity, v, None);
-            if body.outputs[..i].contains(&v) {
+            if !seen.insert(v) {
                 self.fault(&entity, format!("{v} is an output twice"), None);
             }
         }
@@ -218,11 +219,13 @@ impl<'a> Check<'a> {
 
     /// Rules of sources: each once, of the right kind of type; states come back as what they are.
     fn sources(&mut self, g: &Graph) {
+        let mut inputs: HashMap<&Source, ValueId> = HashMap::new();
         for (i, (source, v)) in g.inputs().enumerate() {
             let entity = format!("input {i} ({source})");
-            if g.inputs[..i].contains(source) {
+            if inputs.contains_key(source) {
                 self.fault(&entity, "is an input twice", None);
             }
+            inputs.entry(source).or_insert(v);
             let Some(ty) = self.body.types.get(v.at()) else { continue };
             let fits = match source {
                 Source::Weight(_) => !ty.state && matches!(ty.rows, Dim::N(_)),
@@ -233,40 +236,39 @@ impl<'a> Check<'a> {
                 self.fault(&entity, format!("can't be {ty}"), None);
             }
         }
+        let mut outputs: HashSet<&Source> = HashSet::new();
         for (i, (source, v)) in g.outputs().enumerate() {
             let entity = format!("output {i} ({source})");
-            if g.outputs[..i].contains(source) {
+            if !outputs.insert(source) {
                 self.fault(&entity, "is an output twice", None);
             }
-            self.output(g, &entity, source, v);
+            self.output(inputs.get(source).copied(), &entity, source, v);
         }
-        let lost = |source: &&Source| matches!(source, Source::State(_)) && !g.outputs.contains(source);
+        let lost = |source: &&Source| matches!(source, Source::State(_)) && !outputs.contains(source);
         for source in g.inputs.iter().filter(lost) {
             self.fault("graph", format!("{source} is taken, but its last version is not an output"), None);
         }
     }
 
-    fn output(&mut self, g: &Graph, entity: &str, source: &Source, v: ValueId) {
+    /// `input` is the value that comes from where this one goes.
+    fn output(&mut self, input: Option<ValueId>, entity: &str, source: &Source, v: ValueId) {
         let Some(known) = self.known.get(v.at()).cloned() else { return };
-        let input_of = |source: &Source| g.inputs().find(|(s, _)| *s == source).map(|(_, v)| v);
         match source {
             Source::Weight(_) => self.fault(entity, "a weight can't be an output", None),
-            Source::State(_) if input_of(source).is_none() => self.fault(entity, "was not taken", None),
-            Source::State(_) if known.state_of != input_of(source) => {
-                self.fault(entity, format!("{v} is no version of it"), None);
-            }
+            Source::State(_) if input.is_none() => self.fault(entity, "was not taken", None),
+            Source::State(_) if known.state_of != input => self.fault(entity, format!("{v} is no version of it"), None),
             Source::State(_) => {}
-            Source::Port(port) => self.port(g, entity, *port, v, &known),
+            Source::Port(_) => self.port(input, entity, v, &known),
         }
     }
 
-    fn port(&mut self, g: &Graph, entity: &str, port: Port, v: ValueId, known: &Known) {
+    fn port(&mut self, input: Option<ValueId>, entity: &str, v: ValueId, known: &Known) {
         if self.body.ty(v).state {
             self.fault(entity, format!("can't be {}", self.body.ty(v)), None);
         } else if !known.computed {
             self.fault(entity, format!("{v} is not computed by a node"), None);
         }
-        if g.inputs.contains(&Source::Port(port)) {
+        if input.is_some() {
             self.fault(entity, "is an input, too", None);
         }
     }

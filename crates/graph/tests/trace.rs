@@ -6,7 +6,7 @@ use common::*;
 use inkstone_compute::Port;
 use inkstone_graph::{Graph, Result, Tracer, Value};
 use inkstone_tensor::op::{Cost, Mismatch, Operands};
-use inkstone_tensor::ops::{Expr, Term};
+use inkstone_tensor::ops::{Attend, Expr, Pairs, Rope, Term};
 use inkstone_tensor::{Array, CustomOp, DType, Dim, Sizes, Type};
 use std::any::Any;
 use std::sync::Arc;
@@ -129,6 +129,26 @@ fn a_cache_that_cannot_be_encoded_is_refused() {
     let rows = t.begin_step(&carry).unwrap();
     let error = t.kv_write(t.cache("k", DType::Q2_K, 256), x(&t, 256), rows, 0).unwrap_err();
     assert!(error.to_string().contains("kv_write: operand 0 is state q2_k[Slots, 256]"), "{error}");
+}
+
+/// Positions are those of the step's rows, which other rows do not have.
+#[test]
+fn ops_that_look_at_positions_take_the_rows_of_the_step() {
+    let weights = Tensors::default();
+    let t = Tracer::new("g", &weights);
+    let rows = t.begin_step(&t.carry()).unwrap();
+    let chosen = t.gather_rows(x(&t, 8)).unwrap();
+    let rope = Rope { head_dim: 8, frequencies: [1.0].into(), magnitude: 1.0, pairs: Pairs::Halves };
+    let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, group: 0 };
+    let (k, v) = (t.cache("k", DType::F32, 8), t.cache("v", DType::F32, 8));
+    let errors = [
+        t.rope(chosen, rows, &rope).unwrap_err(),
+        t.attend(chosen, &k, &v, rows, attend).unwrap_err(),
+        t.kv_write(k, chosen, rows, 0).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().contains("is f32[LogitRows, 8], expected f32[Rows, "), "{error}");
+    }
 }
 
 #[test]

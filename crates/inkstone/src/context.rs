@@ -12,20 +12,22 @@ const MAX_CONTEXT: u32 = 1 << 30;
 /// Bytes that a token takes beside its keys and values: its id.
 const HISTORY_BYTES: u64 = 4;
 
-/// The context and how many sequences of it may be resident; and a note where that is not what was expected.
+/// The context and how many sequences of it may be resident; and notes where that is not what was expected.
 pub(crate) struct Context {
     pub tokens: usize,
     pub sequences: usize,
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) -> Result<Context> {
     let bytes = graph.kv_bytes_per_token().saturating_add(HISTORY_BYTES);
     let free = caps.memory.saturating_sub(activations(graph, caps));
     let trained = graph.config.context as u64;
+    let (most, ended) = learned(graph, options.ctx.map_or(trained, u64::from));
+    let trained = trained.min(most);
     let (tokens, note) = match options.ctx {
         Some(ctx) => {
-            let ctx = u64::from(ctx);
+            let ctx = u64::from(ctx).min(most);
             let needs = ctx.saturating_mul(bytes);
             if needs > free {
                 let largest = free / bytes;
@@ -42,7 +44,18 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
     };
     // Pages are committed when they are used, but address space may be limited too.
     let resident = (free / 2 / bytes / tokens).clamp(1, 64) as usize;
-    Ok(Context { tokens: tokens as usize, sequences: options.sequences.clamp(1, resident), note })
+    Ok(Context {
+        tokens: tokens as usize,
+        sequences: options.sequences.clamp(1, resident),
+        notes: ended.into_iter().chain(note).collect(),
+    })
+}
+
+/// The longest context that can be run, and a note if that is less than the one that is `wanted`: learned positions end.
+fn learned(graph: &ModelGraph, wanted: u64) -> (u64, Option<String>) {
+    let Some(most) = graph.config.positions.limit() else { return (u64::MAX, None) };
+    let note = format!("a context of {most} tokens, not {wanted}, because the model has learned {most} positions");
+    (most as u64, (wanted > most as u64).then_some(note))
 }
 
 /// About what the values between the steps of the largest plan take, in f32: memory that caches can't have.

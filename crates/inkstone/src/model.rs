@@ -62,7 +62,7 @@ impl Model {
         let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
         (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
         let progress = options.progress.as_deref().unwrap_or(&NoProgress);
-        let notes = tokenizer.notes().iter().cloned().chain(chosen.note).collect();
+        let notes = tokenizer.notes().iter().cloned().chain(chosen.notes).collect();
         let none = Options::default();
         let generator = Generator::with_progress(graph, tokenizer, engine, config, none, progress)?;
         Ok(Model { generator, file, notes })

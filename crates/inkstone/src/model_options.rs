@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ModelOptions {
-    /// Name of the engine; `auto`: the best that there is.
+    /// Name of the engine; `auto`: the first that opens.
     pub engine: String,
     /// Threads; 0: as many as the machine has.
     pub threads: usize,

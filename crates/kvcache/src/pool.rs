@@ -23,11 +23,6 @@ pub struct PageTable {
 }
 
 impl PageTable {
-    /// A table that can hold so many pages without allocating.
-    pub fn with_capacity(pages: usize) -> PageTable {
-        PageTable { pages: Vec::with_capacity(pages) }
-    }
-
     /// The page numbers.
     pub fn pages(&self) -> &[u32] {
         &self.pages

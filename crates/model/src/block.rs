@@ -1,72 +1,97 @@
 //! Blocks that architectures share, as functions over the tracer.
 
+use crate::{Config, KvFormats};
 use inkstone_graph::{Result, Tracer, Value};
-use inkstone_tensor::DType;
-use inkstone_tensor::ops::{Attend, Rope};
+use inkstone_tensor::ops::Attend;
 
-/// A matrix with its bias, where the file has one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dense {
-    weight: Value,
-    bias: Option<Value>,
+/// Whether a matrix has a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bias {
+    /// If the file has it.
+    Any,
+    /// Always.
+    Needed,
 }
 
-impl Dense {
-    /// The tensors `NAME.weight` [n, k] and, if it is there, `NAME.bias` [n].
-    #[track_caller]
-    pub fn load(t: &Tracer, name: &str, n: usize, k: usize) -> Result<Dense> {
-        let weight = t.weight(&format!("{name}.weight"), n, k)?;
-        let bias = format!("{name}.bias");
-        let bias = if t.has(&bias) { Some(t.vector(&bias, n)?) } else { None };
-        Ok(Dense { weight, bias })
+/// A layer: its weights by their names in the file, and the parts that are made of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Layer<'a, 'w> {
+    pub t: &'a Tracer<'w>,
+    pub c: &'a Config,
+    pub index: usize,
+}
+
+impl Layer<'_, '_> {
+    fn name(&self, name: &str) -> String {
+        format!("blk.{}.{name}", self.index)
     }
 
+    /// `x` times the matrix `NAME.weight` of `n` rows, plus `NAME.bias`.
     #[track_caller]
-    pub fn apply(&self, t: &Tracer, x: Value) -> Result<Value> {
-        t.linear(x, self.weight, self.bias)
+    pub fn dense(&self, name: &str, n: usize, bias: Bias, x: Value) -> Result<Value> {
+        let weight = self.t.weight(&self.name(&format!("{name}.weight")), n, x.ty().cols)?;
+        let vector = self.name(&format!("{name}.bias"));
+        let bias = if bias == Bias::Needed || self.t.has(&vector) { Some(self.t.vector(&vector, n)?) } else { None };
+        self.t.linear(x, weight, bias)
+    }
+
+    /// The RMS norm `NAME.weight` of rows, or of parts of them that are `n` long.
+    #[track_caller]
+    pub fn rms_norm(&self, name: &str, n: usize, x: Value) -> Result<Value> {
+        self.t.rms_norm(x, self.t.vector(&self.name(&format!("{name}.weight")), n)?, self.c.eps)
+    }
+
+    /// The layer norm `NAME.weight`, `NAME.bias`.
+    #[track_caller]
+    pub fn layer_norm(&self, name: &str, x: Value) -> Result<Value> {
+        layer_norm(self.t, self.c, &self.name(name), x)
+    }
+
+    /// Queries, keys and values, from a matrix each.
+    #[track_caller]
+    pub fn qkv(&self, bias: Bias, x: Value) -> Result<[Value; 3]> {
+        let [q, k, v] = qkv_cols(self.c);
+        let part = |name, n| self.dense(name, n, bias, x);
+        Ok([part("attn_q", q)?, part("attn_k", k)?, part("attn_v", v)?])
+    }
+
+    /// Grouped-query attention (arXiv 2305.13245) over the layer's caches, and its output matrix.
+    #[track_caller]
+    pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
+        let Layer { t, c, .. } = *self;
+        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: 1.0 / (c.head_dim as f64).sqrt(), group: 0 };
+        let [_, k_cols, v_cols] = qkv_cols(c);
+        let k = t.kv_write(t.cache(&self.name("k"), kv.keys, k_cols), k, rows, attend.group)?;
+        let v = t.kv_write(t.cache(&self.name("v"), kv.values, v_cols), v, rows, attend.group)?;
+        let y = t.attend(q, &k, &v, rows, attend)?;
+        t.keep(k);
+        t.keep(v);
+        self.dense("attn_output", c.width, bias, y)
+    }
+
+    /// `down(silu(gate(x)) * up(x))` (Shazeer 2020, arXiv 2002.05202).
+    #[track_caller]
+    pub fn gated_mlp(&self, x: Value) -> Result<Value> {
+        let gate = self.t.silu(self.dense("ffn_gate", self.c.ffn, Bias::Any, x)?)?;
+        let up = self.dense("ffn_up", self.c.ffn, Bias::Any, x)?;
+        self.dense("ffn_down", self.c.width, Bias::Any, self.t.mul(gate, up)?)
     }
 }
 
-/// Weights and shapes of an attention layer.
-pub(crate) struct Attention {
-    /// Queries, keys, values, output.
-    pub q: Dense,
-    pub k: Dense,
-    pub v: Dense,
-    pub out: Dense,
-    pub rope: Rope,
-    pub heads: Attend,
-    /// Columns of the key and the value cache.
-    pub kv_cols: [usize; 2],
-    /// Their formats.
-    pub formats: [DType; 2],
+/// Columns of queries, keys and values.
+pub(crate) fn qkv_cols(c: &Config) -> [usize; 3] {
+    [c.heads * c.head_dim, c.kv_heads * c.head_dim, c.kv_heads * c.value_dim]
 }
 
-/// Grouped-query attention with rotary positions (arXiv 2305.13245, 2104.09864) over the layer's caches.
+/// The RMS norm before the head.
 #[track_caller]
-pub(crate) fn attention(t: &Tracer, a: &Attention, layer: usize, x: Value, rows: Value) -> Result<Value> {
-    let cache = |part: &str, i: usize| t.cache(&format!("blk.{layer}.{part}"), a.formats[i], a.kv_cols[i]);
-    let q = t.rope(a.q.apply(t, x)?, rows, &a.rope)?;
-    let k = t.rope(a.k.apply(t, x)?, rows, &a.rope)?;
-    let k = t.kv_write(cache("k", 0), k, rows, a.heads.group)?;
-    let v = t.kv_write(cache("v", 1), a.v.apply(t, x)?, rows, a.heads.group)?;
-    let y = t.attend(q, &k, &v, rows, a.heads)?;
-    t.keep(k);
-    t.keep(v);
-    a.out.apply(t, y)
+pub(crate) fn output_rms_norm(t: &Tracer, c: &Config, x: Value) -> Result<Value> {
+    t.rms_norm(x, t.vector("output_norm.weight", c.width)?, c.eps)
 }
 
-/// Weights of a gated feed-forward part.
-pub(crate) struct GatedMlp {
-    pub gate: Dense,
-    pub up: Dense,
-    pub down: Dense,
-}
-
-/// `down(silu(gate(x)) * up(x))` (Shazeer 2020, arXiv 2002.05202).
+/// The layer norm `NAME.weight`, `NAME.bias`.
 #[track_caller]
-pub(crate) fn gated_mlp(t: &Tracer, m: &GatedMlp, x: Value) -> Result<Value> {
-    let gate = t.silu(m.gate.apply(t, x)?)?;
-    let up = m.up.apply(t, x)?;
-    m.down.apply(t, t.mul(gate, up)?)
+pub(crate) fn layer_norm(t: &Tracer, c: &Config, name: &str, x: Value) -> Result<Value> {
+    let vector = |part: &str| t.vector(&format!("{name}.{part}"), c.width);
+    t.layer_norm(x, vector("weight")?, vector("bias")?, c.eps)
 }

@@ -2,8 +2,9 @@
 
 use crate::Error;
 use crate::fields::Fields;
-use crate::rope::RopeConfig;
+use crate::positions::Positions;
 use inkstone_gguf::{Metadata, Value};
+use inkstone_tensor::WeightSource;
 
 /// Most layers: the largest models have under 200.
 const LAYERS: u64 = 1024;
@@ -11,6 +12,23 @@ const LAYERS: u64 = 1024;
 const HEAD: u64 = 1 << 16;
 /// Most of anything else that is counted in a model.
 const MANY: u64 = 1 << 31;
+
+/// The tensor with a row for each token.
+pub(crate) const EMBEDDING: &str = "token_embd.weight";
+
+/// The key of the norms' epsilon.
+#[derive(Clone, Copy)]
+pub(crate) struct Epsilon(&'static str);
+
+impl Epsilon {
+    /// Of RMS norms.
+    pub const RMS: Epsilon = Epsilon("attention.layer_norm_rms_epsilon");
+    /// Of layer norms.
+    pub const LAYER: Epsilon = Epsilon("attention.layer_norm_epsilon");
+}
+
+/// [`Positions::rotary`] or [`Positions::learned`].
+pub(crate) type ReadPositions = fn(&Fields, &dyn WeightSource, usize) -> Result<Positions, Error>;
 
 /// Shapes and constants of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,18 +58,24 @@ pub struct Config {
     pub context: usize,
     /// Epsilon of the norms.
     pub eps: f32,
-    /// Rotary embedding.
-    pub rope: RopeConfig,
+    /// How a row knows its position.
+    pub positions: Positions,
 }
 
 impl Config {
-    /// Reads the keys that decoder-only transformers share. `embeddings` is the number of rows of the embedding.
-    pub(crate) fn read(metadata: &Metadata, arch: &str, embeddings: Option<usize>) -> Result<Config, Error> {
+    /// Reads the keys that decoder-only transformers share: those of `eps` and `positions` are told apart.
+    pub(crate) fn read(
+        metadata: &Metadata,
+        source: &dyn WeightSource,
+        arch: &str,
+        eps: Epsilon,
+        positions: ReadPositions,
+    ) -> Result<Config, Error> {
         let f = Fields { metadata, arch };
         let width = f.needed("embedding_length", 1..=MANY, "the width of the model")?;
         let layers = f.needed("block_count", 1..=LAYERS, "the number of layers")?;
         let heads = f.needed("attention.head_count", 1..=MANY, "the number of query heads")?;
-        let kv_heads = kv_heads(&f, heads)?;
+        let kv_heads = kv_heads(&f, heads, layers)?;
         let head_dim = match f.count("attention.key_length", 1..=HEAD)? {
             Some(dim) => dim,
             None if width.is_multiple_of(heads) && (width / heads) as u64 <= HEAD => width / heads,
@@ -60,11 +84,9 @@ impl Config {
                 return Err(f.bad("attention.head_count", heads, &rule));
             }
         };
-        if !head_dim.is_multiple_of(2) {
-            return Err(f.bad("attention.key_length", head_dim, "an even number, because pairs rotate"));
-        }
         let name = metadata.str("general.name")?.map(str::to_owned);
-        let eps = f.needed_eps()?;
+        let embeddings = source.info(EMBEDDING).and_then(|i| usize::try_from(*i.dims.get(1)?).ok());
+        let eps = f.needed_eps(eps)?;
         Ok(Config {
             arch: arch.to_owned(),
             name,
@@ -78,22 +100,21 @@ impl Config {
             ffn: f.needed("feed_forward_length", 1..=MANY, "the width of the feed-forward part")?,
             context: f.needed("context_length", 1..=MANY, "the trained context")?,
             eps,
-            rope: RopeConfig::read(&f, head_dim)?,
+            positions: positions(&f, source, head_dim)?,
         })
     }
 }
 
 impl Fields<'_> {
-    fn needed_eps(&self) -> Result<f32, Error> {
-        const NAME: &str = "attention.layer_norm_rms_epsilon";
-        let eps = self.positive(NAME)?;
-        let key = || Error::MissingKey { key: self.key(NAME), what: "the epsilon of the norms" };
+    fn needed_eps(&self, Epsilon(name): Epsilon) -> Result<f32, Error> {
+        let eps = self.positive(name)?;
+        let key = || Error::MissingKey { key: self.key(name), what: "the epsilon of the norms" };
         eps.map(|e| e as f32).ok_or_else(key)
     }
 }
 
 /// One number, or an array with one a layer; layers that differ are not there yet.
-fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
+fn kv_heads(f: &Fields, heads: usize, layers: usize) -> Result<usize, Error> {
     const NAME: &str = "attention.head_count_kv";
     let rule = format!("a divisor of the {heads} query heads");
     let key = f.key(NAME);
@@ -102,6 +123,13 @@ fn kv_heads(f: &Fields, heads: usize) -> Result<usize, Error> {
         Some(Value::Array(_)) => {
             let all = f.metadata.u32s(&key)?.unwrap_or_default();
             match all.first().map(|first| (first, all.iter().find(|h| *h != first))) {
+                Some(_) if all.len() != layers => {
+                    return Err(f.bad(
+                        NAME,
+                        format!("an array of {}", all.len()),
+                        &format!("one number for each of {layers} layers"),
+                    ));
+                }
                 Some((first, None)) => *first as usize,
                 Some((first, Some(other))) => {
                     let value = format!("{first} in one layer, {other} in another");
@@ -127,4 +155,26 @@ fn vocab(f: &Fields, embeddings: Option<usize>) -> Result<usize, Error> {
         return Err(Error::BadValue { key, value: "empty".into(), allowed: "at least one token".into() });
     }
     tokens.or(said).or(embeddings).ok_or_else(|| Error::MissingKey { key: f.key("vocab_size"), what: "the vocabulary" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kv_heads_of(value: impl Into<Value>) -> String {
+        let mut metadata = Metadata::new();
+        metadata.insert("llama.attention.head_count_kv", value);
+        kv_heads(&Fields { metadata: &metadata, arch: "llama" }, 8, 3).map_or_else(|e| e.to_string(), |n| n.to_string())
+    }
+
+    #[test]
+    fn heads_are_one_number_or_one_a_layer() {
+        assert_eq!(kv_heads_of(4u32), "4");
+        assert_eq!(kv_heads_of(vec![4u32; 3]), "4");
+        let key = "metadata key llama.attention.head_count_kv is";
+        let wrong = |n| format!("{key} an array of {n}, allowed: one number for each of 3 layers");
+        assert_eq!((kv_heads_of(vec![4u32; 2]), kv_heads_of(vec![4u32; 4])), (wrong(2), wrong(4)));
+        assert_eq!(kv_heads_of(vec![3u32; 3]), format!("{key} 3, allowed: a divisor of the 8 query heads"));
+        assert!(kv_heads_of(vec![4u32, 4, 2]).contains("4 in one layer, 2 in another"));
+    }
 }

@@ -17,13 +17,16 @@ mod block;
 mod config;
 mod error;
 mod fields;
+mod frame;
 mod model_graph;
+mod positions;
 mod rope;
 mod select;
 
 pub use config::Config;
 pub use error::Error;
 pub use model_graph::{KvFormats, ModelGraph, architectures};
+pub use positions::Positions;
 pub use rope::{RopeConfig, Scaling};
 
 pub(crate) use model_graph::weight_f32;

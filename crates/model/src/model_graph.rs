@@ -78,7 +78,7 @@ impl ModelGraph {
         let row = |dtype: DType, dim: usize| {
             dtype.row_bytes(self.config.kv_heads.saturating_mul(dim)).unwrap_or(usize::MAX) as u64
         };
-        let layer = row(self.kv.keys, self.config.head_dim) + row(self.kv.values, self.config.value_dim);
+        let layer = row(self.kv.keys, self.config.head_dim).saturating_add(row(self.kv.values, self.config.value_dim));
         layer.saturating_mul(self.config.layers as u64)
     }
 }

@@ -99,8 +99,11 @@ impl Scaling {
             }
             ("linear", Some(factor)) => Ok(Scaling::Linear { factor }),
             ("yarn", Some(factor)) => {
-                let what = "the context before scaling";
-                let original = f.needed("rope.scaling.original_context_length", 1..=1 << 31, what)? as f64;
+                // Files that don't tell the two apart have the trained context only.
+                let original = match f.count("rope.scaling.original_context_length", 1..=1 << 31)? {
+                    Some(original) => original as f64,
+                    None => f.needed("context_length", 1..=1 << 31, "the trained context")? as f64,
+                };
                 let or = |name, default| Ok::<f64, Error>(f.positive(name)?.unwrap_or(default));
                 Ok(Scaling::Yarn {
                     factor,

@@ -128,12 +128,10 @@ impl OpDef for Region {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let moved = |types: &[Type]| types.iter().filter(|t| !t.state).map(|t| t.bytes(sizes)).sum::<u64>();
-        let flops = self
-            .body
-            .nodes
-            .iter()
-            .map(|n| n.op.cost(&self.body.types_of(&n.ins), &self.body.types_of(&n.outs), sizes).flops);
-        Cost { bytes: moved(ins) + moved(outs), flops: flops.sum() }
+        let flops = self.body.nodes.iter().fold(0u64, |sum, n| {
+            let (ins, outs) = (self.body.types_of(&n.ins), self.body.types_of(&n.outs));
+            sum.saturating_add(n.op.cost(&ins, &outs, sizes).flops)
+        });
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops }
     }
 }

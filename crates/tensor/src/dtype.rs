@@ -119,6 +119,8 @@ dtypes! {
     TQ2_0         "TQ2_0"    Some(35), 256, 66, None, None;
     /// 32 values of 4-bit floating point that share an exponent.
     MXFP4         "MXFP4"    Some(39), 32, 17, Some(block::mxfp4::decode), None;
+    /// 32 signed bytes, a single-precision scale and their sum: activations, never in a file.
+    Q8_A          "Q8_A"     None, 32, 40, Some(block::q8_a::decode), Some(block::q8_a::encode);
     /// Unsigned 32-bit integers: ids, positions, records.
     U32           "U32"      None, 1, 4, None, None;
     /// Bytes.

@@ -36,12 +36,20 @@ pub struct Cost {
     pub flops: u64,
 }
 
+impl Cost {
+    /// Bytes of operands and results that are no states, saturating.
+    pub(crate) fn moved(ins: &[Type], outs: &[Type], sizes: &Sizes) -> u64 {
+        let values = ins.iter().chain(outs).filter(|t| !t.state);
+        values.fold(0, |n, t| n.saturating_add(t.bytes(sizes)))
+    }
+}
+
 /// What a file under `ops/` implements.
 pub trait OpDef {
     /// Its name, as plans and kernels spell it.
     fn name(&self) -> &'static str;
 
-    /// Attributes as they are printed, hashed and compared; empty if there are none.
+    /// Attributes as they are printed; empty if there are none.
     fn attributes(&self) -> String {
         String::new()
     }
@@ -66,10 +74,8 @@ pub trait OpDef {
 
     /// Bytes and flops for operands and results of these types.
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let moved =
-            |types: &[Type]| types.iter().filter(|t| !t.state).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
         let flops = outs.iter().filter(|t| !t.state).fold(0u64, |n, t| n.saturating_add(t.elements(sizes)));
-        Cost { bytes: moved(ins).saturating_add(moved(outs)), flops }
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops }
     }
 }
 
@@ -137,6 +143,17 @@ macro_rules! ops {
             }
         }
 
+        impl PartialEq for Op {
+            fn eq(&self, other: &Op) -> bool {
+                match (self, other) {
+                    $((Op::$variant(a), Op::$variant(b)) => a == b,)+
+                    (Op::Region(a), Op::Region(b)) => a == b,
+                    (Op::Custom(a), Op::Custom(b)) => a.key() == b.key(),
+                    _ => false,
+                }
+            }
+        }
+
         $(impl From<$variant> for Op {
             fn from(op: $variant) -> Op {
                 Op::$variant(op)
@@ -150,10 +167,14 @@ ops! {
     BeginStep,
     /// (rows, table) -> x
     Embed,
+    /// (x) -> some of its columns
+    Columns,
     /// (x, w, bias?) -> x w^T + bias
     Linear,
     /// (x, w) -> x / rms(x) * w
     RmsNorm,
+    /// (x, w, bias) -> (x - mean(x)) / deviation(x) * w + bias
+    LayerNorm,
     /// (x, rows) -> x rotated by position
     Rope,
     /// (cache, x, rows) -> cache
@@ -214,16 +235,6 @@ impl Op {
     /// See [`OpDef::cost`].
     pub fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
         self.def().cost(ins, outs, sizes)
-    }
-}
-
-impl PartialEq for Op {
-    fn eq(&self, other: &Op) -> bool {
-        match (self, other) {
-            (Op::Region(a), Op::Region(b)) => a == b,
-            (Op::Custom(a), Op::Custom(b)) => a.key() == b.key(),
-            (a, b) => a.name() == b.name() && a.attributes() == b.attributes(),
-        }
     }
 }
 

@@ -65,7 +65,7 @@ fn the_table_has_the_sizes_of_the_oracle_and_exactly_these_formats() {
         assert_eq!(row["block"], info.block, "{name}");
         assert_eq!(row["bytes"], info.block_bytes, "{name}");
     }
-    for info in inkstone_tensor::DTYPES {
+    for info in inkstone_tensor::DTYPES.iter().filter(|i| i.gguf.is_some()) {
         assert_eq!(info.decode.is_some(), DECODED.contains(&info.dtype), "{}", info.name);
         assert_eq!(info.encode.is_some(), ENCODED.contains(&info.dtype), "{}", info.name);
     }

@@ -13,7 +13,7 @@ pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> 
     }
     let model = open::model(&ModelSource::File(args.model.clone()), &args.engine, 0, signals)?;
     // What can't be written should be known before the work, not after it.
-    drop(Destination::create(&args.out)?);
+    Destination::probe(&args.out)?;
     let ids = &args.ids.0;
     let values = model.logits(ids, args.chunk)?;
     let _watch = signals.watch();

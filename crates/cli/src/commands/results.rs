@@ -3,7 +3,7 @@
 use super::events::{End, Event};
 use crate::args::ModelSource;
 use crate::{output, terminal};
-use inkstone::{FinishReason, Model, Piece, Stream, TokenScore};
+use inkstone::{Model, Piece, Stream, TokenScore};
 use std::io::{self, Write};
 
 /// What a stream gave.
@@ -94,7 +94,7 @@ fn print_line(value: &impl serde::Serialize) -> io::Result<()> {
 pub(super) fn summary(stream: &Stream, verbose: bool) {
     let (usage, timings) = (stream.usage(), stream.timings());
     let rate = timings.decode_rate(&usage).map_or(String::new(), |rate| format!("{rate:.1} tokens/s, "));
-    let finish = stream.finish().map_or("none", FinishReason::name);
+    let finish = stream.finish().map_or_else(|| "none".to_owned(), |f| f.to_string());
     let (prompt, text, seed) = (usage.prompt_tokens, usage.completion_tokens, stream.seed());
     terminal::note(&format!("tokens: prompt {prompt}, generated {text}, {rate}seed {seed}, finish {finish}"));
     if verbose {

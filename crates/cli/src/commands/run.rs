@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use crate::{Error, terminal};
 use inkstone::{FinishReason, Model};
 
-/// Bytes of a prompt for each token of the context; a longer prompt can't fit whatever its tokens are.
+/// Bytes of a prompt for each token of the context: many times what a token of a text has.
 pub(super) const PROMPT_BYTES_A_TOKEN: u64 = 64;
 
 /// Prompt tokens a step: Ctrl-C is seen between steps.
@@ -18,11 +18,11 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     let (source, prompt) = args.sources()?;
     let prompt = Prompt::open(prompt)?;
     let model = open::model(&source, &args.engine, CHUNK, signals)?;
+    let prompt = prompt.read(&model)?;
+    let _watch = signals.watch();
     if args.verbose {
         describe(&model, &source);
     }
-    let prompt = prompt.read(&model)?;
-    let _watch = signals.watch();
     let mut stream = model.stream(&prompt, &args.options().cancel(signals.cancel()))?;
     let mut out = Results::new(args.json);
     out.prompt(&prompt)?;

@@ -4,7 +4,7 @@ use crate::conformance::plan::{How, PlanBuilder};
 use crate::plan::{Plan, Port, Region};
 use crate::{Bindings, Buffer, Error, Layout, Numerics, Weights};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
-use inkstone_tensor::ops::{Advance, BeginStep, Embed, Expr, KvWrite, Map, Term};
+use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
 use inkstone_tensor::step::{ROWS, carry};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use smallvec::smallvec;
@@ -20,7 +20,7 @@ fn good() -> Plan {
     let table = b.weight("table", Type::f32(Dim::N(5), 8), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 8));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
-    let x = b.step(How::EVAL, Embed.into(), &[rows, table], &[]).unwrap()[0];
+    let x = b.step(How::EVAL, Embed { by: By::Token }.into(), &[rows, table], &[]).unwrap()[0];
     b.step(How::EVAL, add(), &[x, x], &[hidden]).unwrap();
     b.step(How::EVAL, KvWrite { group: 0 }.into(), &[cache, x, rows], &[]).unwrap();
     b.step(How::EVAL, Advance.into(), &[carry, rows], &[]).unwrap();

@@ -1,7 +1,8 @@
 //! Cases of one op: tables of shapes and dtypes, odd ones among them.
 
 use inkstone_tensor::ops::{
-    Embed, Expr, GatherRows, HISTORY, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Sample, Score, Term,
+    By, Columns, Embed, Expr, GatherRows, HISTORY, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Sample,
+    Score, Term,
 };
 use inkstone_tensor::sampling::{Chain, Stage, TokenBias};
 use inkstone_tensor::step::{RECORDS, ROWS};
@@ -17,6 +18,8 @@ pub(super) enum Operand {
     Values(Type),
     /// Tokens, positions and sequences of the step's rows; tokens below this.
     Rows(usize),
+    /// The same near the begin of their sequences; positions below this, too.
+    EarlyRows(usize),
     /// Tokens of the logit rows, below this.
     Records(usize),
     /// The tokens of all places, below this.
@@ -27,7 +30,7 @@ impl Operand {
     pub(super) fn ty(&self) -> Type {
         match *self {
             Operand::Weight(ty) | Operand::Values(ty) => ty,
-            Operand::Rows(_) => ROWS,
+            Operand::Rows(_) | Operand::EarlyRows(_) => ROWS,
             Operand::Records(_) => RECORDS,
             Operand::History(_) => HISTORY,
         }
@@ -66,18 +69,26 @@ const MATRICES: [(usize, usize); 8] = [(1, 1), (3, 5), (5, 32), (4, 64), (7, 96)
 const VECTORS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 /// Tokens in a vocabulary.
 const VOCABULARY: usize = 17;
-/// Expressions: residual, gate, a sum of three.
-const EXPRESSIONS: [&[Term]; 4] = [
+/// Expressions: residual, gates, a sum of three.
+const EXPRESSIONS: [&[Term]; 6] = [
     &[Term::In(0), Term::In(1), Term::Add],
     &[Term::In(0), Term::Silu, Term::In(1), Term::Mul],
+    &[Term::In(0), Term::Gelu],
+    &[Term::In(0), Term::Gelu, Term::In(1), Term::Mul],
     &[Term::In(0), Term::In(0), Term::Mul],
     &[Term::In(0), Term::In(1), Term::In(2), Term::Add, Term::Add],
 ];
+/// Heads side by side, values in a head.
+const HEADS: [(usize, usize); 5] = [(3, 1), (2, 5), (4, 24), (2, 64), (3, 129)];
+/// Columns, the first that is taken, how many.
+const PARTS: [(usize, usize, usize); 6] =
+    [(1, 0, 1), (6, 1, 3), (96, 32, 32), (192, 128, 64), (33, 0, 32), (771, 257, 514)];
 /// Heads, values in a head, pairs that turn.
 const ROPES: [(usize, usize, usize); 5] = [(1, 2, 1), (3, 6, 3), (2, 64, 32), (4, 10, 2), (1, 128, 64)];
 
+/// What weights can be in.
 fn decodable() -> impl Iterator<Item = DType> {
-    DTYPES.iter().filter(|i| i.decode.is_some()).map(|i| i.dtype)
+    DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some()).map(|i| i.dtype)
 }
 
 fn encodable() -> impl Iterator<Item = DType> {
@@ -94,10 +105,23 @@ fn weight(dtype: DType, rows: usize, cols: usize) -> Operand {
 
 /// All of them, in a fixed order.
 pub(super) fn all() -> Vec<Case> {
-    [norms(), linears(), embeds(), ropes(), maps(), quantizes(), gathers(), scores(), samples()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        norms(),
+        head_norms(),
+        layer_norms(),
+        linears(),
+        columns(),
+        embeds(),
+        ropes(),
+        maps(),
+        quantizes(),
+        gathers(),
+        scores(),
+        samples(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn norms() -> Vec<Case> {
@@ -107,6 +131,30 @@ fn norms() -> Vec<Case> {
         Case::new(op, ROWS_OF_STEPS[i % 4], &[x(cols), weight(dtype, 1, cols)])
     };
     shapes.enumerate().map(case).collect()
+}
+
+fn head_norms() -> Vec<Case> {
+    let shapes = HEADS.iter().flat_map(|h| VECTORS.map(|d| (*h, d)));
+    let case = |(i, ((heads, dim), dtype)): (usize, ((usize, usize), DType))| {
+        Case::new(RmsNorm { eps: 1e-5 }, ROWS_OF_STEPS[i % 4], &[x(heads * dim), weight(dtype, 1, dim)])
+    };
+    shapes.enumerate().map(case).collect()
+}
+
+fn layer_norms() -> Vec<Case> {
+    let shapes = COLS.iter().flat_map(|c| VECTORS.map(|d| (*c, d)));
+    let case = |(i, (cols, dtype)): (usize, (usize, DType))| {
+        let op = LayerNorm { eps: [1e-5, 1e-6][i % 2] };
+        Case::new(op, ROWS_OF_STEPS[i % 4], &[x(cols), weight(dtype, 1, cols), weight(DType::F32, 1, cols)])
+    };
+    shapes.enumerate().map(case).collect()
+}
+
+fn columns() -> Vec<Case> {
+    let case = |(i, &(cols, first, count)): (usize, &(usize, usize, usize))| {
+        Case::new(Columns { first, count }, ROWS_OF_STEPS[i % 4], &[x(cols)])
+    };
+    PARTS.iter().enumerate().map(case).collect()
 }
 
 fn linears() -> Vec<Case> {
@@ -127,9 +175,15 @@ fn linears() -> Vec<Case> {
 }
 
 fn embeds() -> Vec<Case> {
-    let row = |dtype: DType| weight(dtype, VOCABULARY, 256);
-    let odd = VECTORS.iter().map(|d| Case::new(Embed, 3, &[Operand::Rows(VOCABULARY), weight(*d, VOCABULARY, 7)]));
-    decodable().map(|d| Case::new(Embed, 5, &[Operand::Rows(VOCABULARY), row(d)])).chain(odd).collect()
+    let case = |by, dtype, rows, cols| {
+        let operand = match by {
+            By::Token => Operand::Rows(VOCABULARY),
+            By::Position => Operand::EarlyRows(VOCABULARY),
+        };
+        Case::new(Embed { by }, rows, &[operand, weight(dtype, VOCABULARY, cols)])
+    };
+    let odd = VECTORS.iter().flat_map(|d| [case(By::Token, *d, 3, 7), case(By::Position, *d, 13, 7)]);
+    decodable().flat_map(|d| [case(By::Token, d, 5, 256), case(By::Position, d, 8, 256)]).chain(odd).collect()
 }
 
 fn ropes() -> Vec<Case> {

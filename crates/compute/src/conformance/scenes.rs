@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::kernel::Layout;
 use crate::plan::{Plan, Port, Region};
 use inkstone_tensor::ops::{
-    Accept, Advance, Attend, BeginStep, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
+    Accept, Advance, Attend, BeginStep, By, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
 };
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{LAST, LogitWish, NONE, RECORDS, SEQS, SeqStep, StepBuffer, StepView, carry};
@@ -190,6 +190,17 @@ struct Composition {
     tolerance: f64,
 }
 
+/// How far a cache may go from the definition if what is written differs in its last bits, so that some values are
+/// rounded to a neighbour.
+fn rounding(dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => 0.0,
+        DType::F16 => 5e-4,
+        DType::BF16 => 4e-3,
+        _ => 8e-3,
+    }
+}
+
 /// All that a step of a model does but its layers in between.
 fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Composition, Stop> {
     let zeros = |ty: &Type, rows: usize| Array::zeros(ty.dtype, rows, ty.cols).map_err(Stop::from);
@@ -200,7 +211,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let k_cache = c.state("keys", keys, zeros(&keys, s.slots())?);
     let v_cache = c.state("values", values, zeros(&values, s.slots())?);
     let history = c.state("history", HISTORY, zeros(&HISTORY, s.slots())?);
-    let table = c.weight("table", Embed, VOCABULARY, dim, random)?;
+    let table = c.weight("table", Embed { by: By::Token }, VOCABULARY, dim, random)?;
     let to_keys = c.weight("keys", Linear, keys.cols, dim, random)?;
     let to_values = c.weight("values", Linear, values.cols, dim, random)?;
     let attended = c.plan.port(Port::Hidden, Type::f32(Dim::Rows, s.heads * s.value_dim));
@@ -208,7 +219,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let records = c.plan.port(Port::Records, RECORDS);
 
     let rows = c.step(BeginStep, &[carry], &[])?;
-    let x = c.step(Embed, &[rows, table], &[])?;
+    let x = c.step(Embed { by: By::Token }, &[rows, table], &[])?;
     let k = c.step(Linear, &[x, to_keys], &[])?;
     let v = c.step(Linear, &[x, to_values], &[])?;
     c.step(KvWrite { group: 0 }, &[k_cache, k, rows], &[])?;
@@ -221,7 +232,9 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     c.step(Advance, &[carry, rows], &[])?;
     c.step(Accept, &[carry, records], &[])?;
     let plan = Arc::new(c.plan.finish());
-    Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance: c.tolerance })
+    let tolerance = [s.keys, s.values].map(|d| if c.tolerance > 0.0 { rounding(d) } else { 0.0 });
+    let tolerance = tolerance.into_iter().fold(c.tolerance, f64::max);
+    Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance })
 }
 
 /// Empty sequences; one may draw two tokens, the others many.

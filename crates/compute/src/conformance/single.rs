@@ -151,10 +151,12 @@ fn step(case: &Case, random: &mut Random) -> Vec<u32> {
 fn fill(operand: &Operand, view: &StepView, sizes: &Sizes, random: &mut Random) -> Array {
     match *operand {
         Operand::Weight(ty) | Operand::Values(ty) => random.array(&ty, ty.rows.at(sizes)),
-        Operand::Rows(vocabulary) => {
+        Operand::Rows(vocabulary) | Operand::EarlyRows(vocabulary) => {
+            let early = matches!(operand, Operand::EarlyRows(_));
             let mut words = Vec::new();
             for (seq, s) in view.seqs.iter().enumerate() {
-                let first = random.below(POSITIONS) as u32;
+                let firsts = if early { vocabulary - s.rows as usize + 1 } else { POSITIONS };
+                let first = random.below(firsts) as u32;
                 for i in 0..s.rows {
                     let row = Row { token: random.below(vocabulary) as u32, position: first + i, seq: seq as u32 };
                     words.extend_from_slice(bytemuck::cast_slice(&[row]));

@@ -1,6 +1,8 @@
 use super::*;
 use crate::{EngineOptions, Pattern, Reference, ReferenceKernel};
+use inkstone_tensor::Array;
 use inkstone_tensor::op::Arrays;
+use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
 use inkstone_tensor::step::StepView;
 use std::sync::Arc;
 
@@ -48,6 +50,39 @@ fn a_last_bit_is_found() {
     });
     let text = report.to_string();
     assert!(text.contains("failed: linear on f32[Rows, 5] f32[3, 5] f32[1, 3], 1 rows by outside (seed 0x"), "{text}");
+}
+
+#[test]
+fn norms_over_all_heads_at_once_are_found() {
+    let report = wrong("rms_norm", |op, step, mut ins| {
+        let (w, heads) = (ins[1].clone(), ins[0].cols() / ins[1].cols());
+        let mut row = vec![0.0; w.cols()];
+        w.decode_row(0, &mut row);
+        ins[1] = Array::from_f32(heads * row.len(), row.repeat(heads));
+        op.eval(step, ins)
+    });
+    assert!(report.failed().all(|r| r.case.contains("f32[Rows, ")), "{report}");
+}
+
+#[test]
+fn tokens_in_place_of_positions_are_found() {
+    let report = wrong("embed", |_, step, ins| Op::from(Embed { by: By::Token }).eval(step, ins));
+    assert!(report.failed().all(|r| r.case.contains("by position")), "{report}");
+}
+
+#[test]
+fn columns_of_another_part_are_found() {
+    let report = wrong("columns", |_, step, ins| Op::from(Columns { first: 0, count: 32 }).eval(step, ins));
+    assert!(report.failed().all(|r| !r.case.contains("columns(32 from 0)")), "{report}");
+}
+
+#[test]
+fn a_variance_that_forgets_the_mean_is_found() {
+    let _ = wrong("layer_norm", |op, step, mut ins| {
+        let Op::LayerNorm(norm) = op else { panic!("{op}") };
+        ins.truncate(2);
+        Op::from(RmsNorm { eps: norm.eps }).eval(step, ins)
+    });
 }
 
 #[test]

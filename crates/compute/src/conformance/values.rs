@@ -1,6 +1,6 @@
 //! Made-up values, the same on every machine.
 
-use inkstone_tensor::{Array, DType, Type};
+use inkstone_tensor::{Array, DType, Type, fnv1a};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone)]
@@ -11,9 +11,9 @@ impl Random {
         Random(seed)
     }
 
-    /// A seed from a case's name: FNV-1a.
+    /// A seed from a case's name.
     pub(super) fn seed(name: &str) -> u64 {
-        name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(name.bytes())
     }
 
     pub(super) fn next(&mut self) -> u64 {

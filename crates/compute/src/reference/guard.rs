@@ -3,13 +3,13 @@
 //! consumed would be gone.
 
 use inkstone_tensor::body::Node;
+use inkstone_tensor::ops::{By, Embed};
 use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, rows};
 use inkstone_tensor::{Array, Op};
 
 /// Checks what `op` will look up for operands `ins`; caches have `slots` places.
 pub(super) fn check(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
-    let all: Vec<usize> = (0..ins.len()).collect();
-    check_op(op, step, ins, slots, &all.into_iter().map(Some).collect::<Vec<_>>())
+    check_op(op, step, ins, slots, &(0..ins.len()).map(Some).collect::<Vec<_>>())
 }
 
 /// `of` says which operand of the whole step an operand of this op is; `None` for what a region computes inside.
@@ -24,8 +24,8 @@ fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<
             })
         }
         Op::BeginStep(_) | Op::Advance(_) => operand(0).map_or(Ok(()), |c| lengths(step, c)),
-        Op::Embed(_) => match (operand(0), operand(1)) {
-            (Some(rows), Some(table)) => tokens(rows, table.rows()),
+        Op::Embed(op) => match (operand(0), operand(1)) {
+            (Some(rows), Some(table)) => looked_up(*op, rows, table.rows()),
             _ => Ok(()),
         },
         Op::KvWrite(op) => operand(2).map_or(Ok(()), |r| places(step, r, op.group, slots)),
@@ -52,12 +52,16 @@ fn lengths(step: &StepView, state: &Array) -> Result<(), StepError> {
     })
 }
 
-/// Tokens are in the vocabulary.
-fn tokens(values: &Array, vocabulary: usize) -> Result<(), StepError> {
+/// Tokens, or positions, are in the table.
+fn looked_up(embed: Embed, values: &Array, table: usize) -> Result<(), StepError> {
     if !values.is_of(&ROWS) {
         return Ok(());
     }
-    rows(values.all()).try_for_each(|row| below("token", row.token as usize, vocabulary))
+    let what = match embed.by {
+        By::Token => "token",
+        By::Position => "position",
+    };
+    rows(values.all()).try_for_each(|row| below(what, embed.index(&row), table))
 }
 
 /// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not trusted.

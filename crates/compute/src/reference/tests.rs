@@ -3,7 +3,7 @@ use crate::Numerics;
 use crate::conformance::plan::{How, PlanBuilder};
 use crate::plan::{Port, Region};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
-use inkstone_tensor::ops::{Advance, BeginStep, Embed, Expr, KvWrite, Map, Term};
+use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
 use inkstone_tensor::step::{LAST, LogitWish, ROWS, SeqStep, StepBuffer, carry};
 use inkstone_tensor::{DType, Dim, NoProgress, SharedBytes, Sizes, SourceError, Type, WeightBytes, WeightInfo};
 use smallvec::smallvec;
@@ -42,13 +42,17 @@ impl WeightSource for Table {
 
 /// carry -> rows -> embedded -> hidden; into the cache; advance. `op` stands where the embedded rows are doubled.
 fn plan(slots: usize, op: Op) -> Plan {
+    plan_by(By::Token, slots, op)
+}
+
+fn plan_by(by: By, slots: usize, op: Op) -> Plan {
     let mut b = PlanBuilder::new("p", Sizes { rows: ROWS_AT_ONCE, logit_rows: 1, slots });
     let carry = b.state("carry", carry::CARRY);
     let cache = b.state("k", Type::f32(Dim::Slots, COLS).state());
     let table = b.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, COLS));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
-    let x = b.step(How::EVAL, Embed.into(), &[rows, table], &[]).unwrap()[0];
+    let x = b.step(How::EVAL, Embed { by }.into(), &[rows, table], &[]).unwrap()[0];
     let outside = How { kernel: "outside", ..How::EVAL };
     b.step(outside, op, &[x, x], &[hidden]).unwrap();
     b.step(outside, KvWrite { group: 0 }.into(), &[cache, x, rows], &[]).unwrap();
@@ -246,6 +250,19 @@ fn memory_that_cannot_be_had_is_an_error() {
 }
 
 #[test]
+fn positions_are_looked_up_and_end_where_the_table_does() {
+    let mut r = rig(&engine(), plan_by(By::Position, 16, add()));
+    // Tokens that are not in the table are none of its business.
+    r.step(&[99, 99], &[3, 1]).unwrap();
+    r.step(&[99, 99, 99, 99], &[3, 1]).unwrap();
+    let before = (r.length(), r.read(Region::State(1), 0, 16 * COLS));
+    assert_eq!(before.0, VOCABULARY as u32);
+    let text = r.step(&[0], &[3, 1]).unwrap_err().to_string();
+    assert_eq!(text, "step buffer: position is 6, allowed: 5");
+    assert_eq!((r.length(), r.read(Region::State(1), 0, 16 * COLS)), before);
+}
+
+#[test]
 fn steps_that_do_not_fit_are_errors_and_change_nothing() {
     let mut r = rig(&engine(), plan(16, add()));
     r.step(&[2, 5], &[3, 1]).unwrap();
@@ -316,7 +333,18 @@ fn results_of_another_shape_are_errors_and_states_are_kept() {
     let mut r = rig(&Reference::new(&outside(Pattern::AnyOp, short)).unwrap(), plan(16, add()));
     let text = r.step(&[1], &[0]).unwrap_err().to_string();
     assert_eq!(text, "plan p, step 2 (map): result F32[1, 1], expected f32[Rows, 4]");
-    assert_eq!((r.length(), r.address(1)), (0, r.address(1)));
+
+    fn one_more(op: &Op, step: &StepView, ins: Arrays) -> Arrays {
+        let mut outs = op.eval(step, ins);
+        outs.extend(matches!(op, Op::KvWrite(_)).then(|| inkstone_tensor::Array::from_f32(1, vec![1.0])));
+        outs
+    }
+    let mut r = rig(&Reference::new(&outside(Pattern::AnyOp, one_more)).unwrap(), plan(16, add()));
+    let at = r.address(1);
+    let text = r.step(&[1], &[0]).unwrap_err().to_string();
+    assert_eq!(text, "plan p, step 3 (kv_write): result count 2, expected 1");
+    assert_eq!((r.length(), r.address(1)), (0, at));
+    assert_eq!(r.read(Region::State(1), 0, 4), [4.0, 5.0, 6.0, 7.0], "its memory was not replaced");
 }
 
 #[test]
@@ -376,7 +404,7 @@ fn one_buffer_for_two_states_is_an_error() {
     let (k, w) = (builder.state("k", cache), builder.state("v", cache));
     let rows = builder.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
     let weight = builder.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
-    let v = builder.step(How::EVAL, Embed.into(), &[rows, weight], &[]).unwrap()[0];
+    let v = builder.step(How::EVAL, Embed { by: By::Token }.into(), &[rows, weight], &[]).unwrap()[0];
     builder.step(How::EVAL, Op::Region(Arc::new(Fused { name: "two".into(), body })), &[k, w, v, rows], &[]).unwrap();
     let mut plan = builder.finish();
     // The builder finds the first state of a type for both; the second result is the second one's.

@@ -3,7 +3,7 @@ use crate::conformance::plan::{How, Place, PlanBuilder};
 use crate::kernel::{Layout, Numerics, Tiling};
 use crate::plan::{Port, Region};
 use crate::{Cut, Error};
-use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, Embed, Expr, GatherRows, KvWrite, Map, Term};
+use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, By, Embed, Expr, GatherRows, KvWrite, Map, Term};
 use inkstone_tensor::step::{RECORDS, carry};
 use inkstone_tensor::{DType, Op, Type};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ fn plan() -> Plan {
     let logits = b.port(Port::Logits, Type::f32(Dim::LogitRows, 16));
     let records = b.port(Port::Records, RECORDS);
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
-    let mut x = b.step(rows_only, Embed.into(), &[rows, table], &[]).unwrap()[0];
+    let mut x = b.step(rows_only, Embed { by: By::Token }.into(), &[rows, table], &[]).unwrap()[0];
     for [k, v] in caches {
         let one = |b: &mut PlanBuilder, ins: &[Place]| b.step(cut, map(ins.len()), ins, &[]).unwrap()[0];
         let (q, key, value) = (one(&mut b, &[x]), one(&mut b, &[x]), one(&mut b, &[x]));

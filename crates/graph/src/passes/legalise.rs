@@ -21,18 +21,16 @@ pub fn legalise(g: &mut Graph, cx: &Context) -> Result<Report> {
     for (mut node, at) in nodes.into_iter().zip(lines) {
         let kernel = cx.kernel(g, &sources, &node)?.kernel;
         if let Some(dtype) = kernel.activations {
+            let refused = |op: &Op, mismatch| {
+                let (kernel, op) = (kernel.name, op.name().to_owned());
+                Error::Activations { kernel, dtype, op, mismatch }
+            };
             for i in 0..node.ins.len() {
                 let v = node.ins[i];
                 let weight = matches!(sources.get(v.at()), Some(Some(Source::Weight(_))));
                 if weight || !wants(g.body.ty(v), dtype) {
                     continue;
                 }
-                let refused = |op: &Op, mismatch| Error::Activations {
-                    kernel: kernel.name,
-                    dtype,
-                    op: op.name().to_owned(),
-                    mismatch,
-                };
                 node.ins[i] = match quantized.get(&(v, dtype)) {
                     Some(known) => *known,
                     None => {
@@ -45,8 +43,8 @@ pub fn legalise(g: &mut Graph, cx: &Context) -> Result<Report> {
                         made
                     }
                 };
-                node.op.infer(&g.body.types_of(&node.ins)).map_err(|m| refused(&node.op, m))?;
             }
+            node.op.infer(&g.body.types_of(&node.ins)).map_err(|m| refused(&node.op, m))?;
         }
         g.body.nodes.push(node);
         g.at.push(at);

@@ -8,6 +8,7 @@ use inkstone_compute::Region;
 use inkstone_tensor::Sizes;
 use inkstone_tensor::body::ValueId;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Values begin on multiples of this: a cache line, and the widest vectors.
 pub const ALIGN: u64 = 64;
@@ -54,7 +55,7 @@ fn fixed(g: &Graph, cx: &Context) -> Vec<Option<(Region, u64)>> {
 }
 
 /// A value of the arena and the nodes between which it must be there, both included.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Live {
     value: ValueId,
     bytes: u64,
@@ -82,28 +83,73 @@ fn lifetimes(g: &Graph, bucket: &Sizes, in_arena: impl Fn(ValueId) -> bool) -> V
 /// the arena, or `None` if they can't be counted.
 fn place(lives: &mut [Live]) -> Option<u64> {
     lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.value));
+    let nodes = lives.iter().map(|l| l.last + 1).max().unwrap_or(0);
+    let mut placed = Placed::new(nodes);
+    let mut busy = Vec::new();
     let mut arena = 0;
-    for i in 0..lives.len() {
-        let (placed, rest) = lives.split_at_mut(i);
-        let live = &mut rest[0];
+    for live in lives {
         let bytes = live.bytes.max(1).checked_next_multiple_of(ALIGN)?;
-        let mut busy: Vec<(u64, u64)> = placed
-            .iter()
-            .filter(|p| p.first <= live.last && live.first <= p.last)
-            .map(|p| (p.at, p.at + p.bytes.max(1).next_multiple_of(ALIGN)))
-            .collect();
+        busy.clear();
+        placed.during(live.first, live.last, |range| busy.push(range));
         busy.sort_unstable();
         let mut at = 0u64;
-        for (start, end) in busy {
+        for &(start, end) in &busy {
             if at.checked_add(bytes)? <= start {
                 break;
             }
             at = at.max(end);
         }
+        let end = at.checked_add(bytes)?;
         live.at = at;
-        arena = arena.max(at.checked_add(bytes)?);
+        placed.add(live.first, live.last, (at, end));
+        arena = arena.max(end);
     }
     Some(arena)
+}
+
+/// Start and end in the arena.
+type Bytes = (u64, u64);
+
+/// The bytes of values that were placed, by when they live. Values number as many as nodes and most live shortly, so a
+/// question must cost what it finds and not look at all of them.
+struct Placed {
+    nodes: usize,
+    /// A segment tree over the nodes: each value is in the few parts that make up its lifetime.
+    living: Vec<Vec<Bytes>>,
+    /// By the node where they begin.
+    beginning: BTreeMap<usize, Vec<Bytes>>,
+}
+
+impl Placed {
+    fn new(nodes: usize) -> Placed {
+        Placed { nodes, living: vec![Vec::new(); 2 * nodes], beginning: BTreeMap::new() }
+    }
+
+    fn add(&mut self, first: usize, last: usize, bytes: Bytes) {
+        self.beginning.entry(first).or_default().push(bytes);
+        let (mut from, mut to) = (self.nodes + first, self.nodes + last + 1);
+        while from < to {
+            if from % 2 == 1 {
+                self.living[from].push(bytes);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                self.living[to].push(bytes);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+    }
+
+    /// What lives at some node of `first..=last`, each once: what lives at `first`, and what begins after it.
+    fn during(&self, first: usize, last: usize, mut found: impl FnMut(Bytes)) {
+        let mut part = self.nodes + first;
+        while part > 0 {
+            self.living[part].iter().for_each(|b| found(*b));
+            part /= 2;
+        }
+        self.beginning.range(first + 1..last + 1).flat_map(|(_, all)| all).for_each(|b| found(*b));
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +190,42 @@ mod tests {
         let offsets = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
         assert!(offsets.clone().all(|(_, at)| at % ALIGN == 0));
         assert_eq!((offsets.count(), placement.arena_bytes), (9, 3 * 64), "three values of 60 bytes live at once");
+    }
+
+    /// The same by the obvious search.
+    fn placed_by_search(lives: &mut [Live]) -> u64 {
+        lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.value));
+        let size = |l: &Live| l.bytes.next_multiple_of(ALIGN);
+        for i in 0..lives.len() {
+            let (placed, rest) = lives.split_at_mut(i);
+            let live = &mut rest[0];
+            let free = |at: u64| {
+                let meets = |p: &&Live| p.first <= live.last && live.first <= p.last;
+                placed.iter().filter(meets).all(|p| at + size(live) <= p.at || p.at + size(p) <= at)
+            };
+            live.at = (0..).step_by(ALIGN as usize).find(|at| free(*at)).unwrap();
+        }
+        lives.iter().map(|l| l.at + size(l)).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn every_value_gets_the_lowest_place_that_is_free() {
+        let mut state = 1u64;
+        let mut below = move |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % n
+        };
+        for count in [0, 1, 2, 3, 7, 40, 100] {
+            let mut lives: Vec<Live> = Vec::new();
+            for i in 0..count {
+                let first = below(count) as usize;
+                let last = first + below([4, count][(i % 2) as usize]) as usize;
+                lives.push(Live { value: ValueId(i as u32), bytes: 1 + below(500), first, last, at: 0 });
+            }
+            let mut searched = lives.clone();
+            assert_eq!(place(&mut lives), Some(placed_by_search(&mut searched)));
+            assert_eq!(lives, searched, "{count} values");
+        }
     }
 
     #[test]

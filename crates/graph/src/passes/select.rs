@@ -73,11 +73,11 @@ pub fn select(graphs: &[Buckets], caps: &Caps, registry: &Registry) -> Result<(S
     let engine = Kernels { caps, registry };
     let uses = uses(graphs, &selection);
 
-    for group in groups(&uses, interface.weights.len()) {
-        let of_group: Vec<&Use> = uses.iter().filter(|u| u.matrices.iter().any(|w| group.contains(w))).collect();
-        let (decodes, products): (Vec<&Use>, Vec<&Use>) = of_group.into_iter().partition(|u| decodes_only(&u.op));
-        let (layout, product, decode) = engine.layout(&interface.weights, &group, &products, &decodes)?;
-        for &w in &group {
+    let groups = groups(&uses, interface.weights.len());
+    for (group, readers) in groups.iter().zip(readers(&uses, &groups)) {
+        let (decodes, products): (Vec<&Use>, Vec<&Use>) = readers.into_iter().partition(|u| decodes_only(&u.op));
+        let (layout, product, decode) = engine.layout(&interface.weights, group, &products, &decodes)?;
+        for &w in group {
             interface.weights[w as usize].layout = layout;
             interface.weights[w as usize].numerics = product;
         }
@@ -185,6 +185,19 @@ fn groups(uses: &[Use], weights: usize) -> Vec<BTreeSet<u32>> {
     }
     groups.retain(|g| !g.is_empty());
     groups
+}
+
+/// The nodes that read a matrix of each group, in order. All matrices of a node are of one group.
+fn readers<'u>(uses: &'u [Use], groups: &[BTreeSet<u32>]) -> Vec<Vec<&'u Use>> {
+    let of_group = |(i, group): (usize, &BTreeSet<u32>)| group.iter().map(|w| (*w, i)).collect::<Vec<_>>();
+    let group_of: HashMap<u32, usize> = groups.iter().enumerate().flat_map(of_group).collect();
+    let mut readers = vec![Vec::new(); groups.len()];
+    for u in uses {
+        if let Some(group) = u.matrices.first().and_then(|w| group_of.get(w)) {
+            readers[*group].push(u);
+        }
+    }
+    readers
 }
 
 /// The kernels of an engine, asked about all uses of something at once.

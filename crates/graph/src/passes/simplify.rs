@@ -5,7 +5,7 @@ use super::{Context, Report};
 use crate::Result;
 use crate::graph::{Graph, Source};
 use inkstone_tensor::body::ValueId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// See the [module](self).
 ///
@@ -25,12 +25,13 @@ fn common_subexpressions(g: &mut Graph) -> usize {
     let mut same: HashMap<ValueId, ValueId> = HashMap::new();
     let mut known: HashMap<(String, Vec<ValueId>), Vec<usize>> = HashMap::new();
     let mut kept = Vec::with_capacity(g.body.nodes.len());
+    let outputs: HashSet<ValueId> = g.body.outputs.iter().copied().collect();
     let (nodes, lines) = (std::mem::take(&mut g.body.nodes), std::mem::take(&mut g.at));
     let before = nodes.len();
     for (mut node, at) in nodes.into_iter().zip(lines) {
         node.ins.iter_mut().for_each(|v| *v = same.get(v).copied().unwrap_or(*v));
         // A value can go out once only, so outputs stay as they are.
-        let goes_out = node.outs.iter().any(|v| g.body.outputs.contains(v));
+        let goes_out = node.outs.iter().any(|v| outputs.contains(v));
         let alike = known.entry((node.op.name().to_owned(), node.ins.to_vec())).or_default();
         let earlier =
             alike.iter().map(|i| &kept[*i]).find(|(k, _): &&(inkstone_tensor::body::Node, _)| k.op == node.op);
@@ -49,8 +50,8 @@ fn common_subexpressions(g: &mut Graph) -> usize {
 /// Nodes and inputs that no output depends on. A state that nothing touches needs not be bound.
 fn dead_code(g: &mut Graph) -> (usize, usize) {
     let mut read = vec![false; g.body.types.len()];
-    let untouched: Vec<ValueId> = g.body.inputs.iter().copied().filter(|v| g.body.outputs.contains(v)).collect();
-    g.body.outputs.iter().filter(|v| !untouched.contains(v)).for_each(|v| read[v.at()] = true);
+    g.body.outputs.iter().for_each(|v| read[v.at()] = true);
+    g.body.inputs.iter().for_each(|v| read[v.at()] = false);
     let mut live = vec![false; g.body.nodes.len()];
     for (live, node) in live.iter_mut().zip(&g.body.nodes).rev() {
         *live = node.outs.iter().any(|v| read[v.at()]);

@@ -42,8 +42,14 @@ values! {
     /// Token, position and sequence of every row; see [`BeginStep`].
     begin_step(carry: &State) = BeginStep;
     /// The table's row of each token; see [`Embed`].
-    embed(rows: Value, table: Value) = Embed;
-    /// See [`RmsNorm`].
+    embed(rows: Value, table: Value) = Embed { by: By::Token };
+    /// The table's row of each position; see [`Embed`].
+    embed_position(rows: Value, table: Value) = Embed { by: By::Position };
+    /// Some of the columns; see [`Columns`].
+    columns(x: Value; columns: Columns) = columns;
+    /// See [`LayerNorm`].
+    layer_norm(x: Value, w: Value, bias: Value; eps: f32) = LayerNorm { eps };
+    /// See [`RmsNorm`]; `w` may be as long as a head, which makes it a norm of each.
     rms_norm(x: Value, w: Value; eps: f32) = RmsNorm { eps };
     /// Turns pairs by position; see [`Rope`].
     rope(x: Value, rows: Value; rope: &Rope) = rope.clone();
@@ -55,6 +61,8 @@ values! {
     mul(a: Value, b: Value) = Map(Expr::new(&[Term::In(0), Term::In(1), Term::Mul]));
     /// x / (1 + exp(-x))
     silu(x: Value) = Map(Expr::new(&[Term::In(0), Term::Silu]));
+    /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+    gelu(x: Value) = Map(Expr::new(&[Term::In(0), Term::Gelu]));
     /// In another dtype, as kernels would read it; see [`Quantize`].
     quantize(x: Value; to: DType) = Quantize { to };
     /// The rows whose logits are wanted; see [`GatherRows`].

@@ -1,6 +1,7 @@
 //! For each rule the smallest graph that breaks it, made from one that breaks none.
 
 use super::*;
+use inkstone_compute::Port;
 use inkstone_tensor::DType;
 use inkstone_tensor::body::Region;
 use inkstone_tensor::op::Op;

@@ -1,6 +1,9 @@
 //! Architectures: one file each, and one line here.
 
+mod gpt2;
 mod llama;
+mod qwen2;
+mod qwen3;
 
 use crate::{Config, Error, KvFormats};
 use inkstone_gguf::Metadata;
@@ -19,5 +22,9 @@ pub(crate) struct Arch {
     pub head: fn(&Config, &dyn WeightSource) -> Result<Graph, Error>,
 }
 
-pub(crate) static ARCHS: &[Arch] =
-    &[Arch { name: "llama", config: llama::config, body: llama::body, head: llama::head }];
+pub(crate) static ARCHS: &[Arch] = &[
+    Arch { name: "llama", config: llama::config, body: llama::body, head: llama::head },
+    Arch { name: "qwen2", config: qwen2::config, body: qwen2::body, head: qwen2::head },
+    Arch { name: "qwen3", config: qwen3::config, body: qwen3::body, head: qwen3::head },
+    Arch { name: "gpt2", config: gpt2::config, body: gpt2::body, head: gpt2::head },
+];

@@ -1,6 +1,6 @@
 //! Block formats: how quantised values lie in memory. One file a format, entered in the table of `dtype`.
 //!
-//! Layouts are those of GGUF files, little-endian. Arithmetic is single precision in the order that each file states,
+//! Layouts are those of GGUF files, or stated in the file of the format; little-endian. Arithmetic is single precision in the order that each file states,
 //! unfused, so that every machine decodes the same bits. Sources and destinations that are not whole blocks are used
 //! up to their last whole block; what is left over stays as it is.
 
@@ -20,6 +20,7 @@ pub(crate) mod q5_1;
 pub(crate) mod q5_k;
 pub(crate) mod q6_k;
 pub(crate) mod q8_0;
+pub(crate) mod q8_a;
 mod scales;
 
 /// Applies `block` to each block of `B` bytes and its `V` values.

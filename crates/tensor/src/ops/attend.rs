@@ -33,7 +33,8 @@ impl OpDef for Attend {
         ins.count(4, 4)?;
         let (heads, kv_heads) = (self.heads, self.kv_heads);
         let split = heads > 0 && kv_heads > 0 && heads % kv_heads == 0 && self.group < GROUPS;
-        let q = ins.some(0, &format!("f32[Rows, {heads} heads]"), |q| split && q.cols % heads == 0)?;
+        let q =
+            ins.some(0, &format!("f32[Rows, {heads} heads]"), |q| q.rows == Dim::Rows && split && q.cols % heads == 0)?;
         ins.f32(0)?;
         let head_dim = q.cols / heads;
         let cache = |t: &Type| t.state && t.rows == Dim::Slots && t.dtype.info().decode.is_some();

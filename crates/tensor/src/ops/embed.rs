@@ -1,15 +1,44 @@
 use super::one;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
-use crate::step::{ROWS, StepView, rows};
+use crate::step::{ROWS, Row, StepView, rows};
 use crate::{Array, Dim, Sizes, Type};
 
-/// `(rows, table) -> x`: the table's row of each token, decoded.
+/// What a row of a step is looked up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Embed;
+pub enum By {
+    /// Its token.
+    Token,
+    /// Its position in its sequence: learned positions (Radford et al. 2018).
+    Position,
+}
+
+/// `(rows, table) -> x`: the table's row of each token or position, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Embed {
+    /// What is looked up.
+    pub by: By,
+}
+
+impl Embed {
+    /// Which row of the table is `row`'s.
+    pub fn index(&self, row: &Row) -> usize {
+        match self.by {
+            By::Token => row.token as usize,
+            By::Position => row.position as usize,
+        }
+    }
+}
 
 impl OpDef for Embed {
     fn name(&self) -> &'static str {
         "embed"
+    }
+
+    fn attributes(&self) -> String {
+        match self.by {
+            By::Token => String::new(),
+            By::Position => "by position".to_owned(),
+        }
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
@@ -19,8 +48,8 @@ impl OpDef for Embed {
     }
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
-        let tokens: Vec<usize> = rows(ins[0].all()).map(|r| r.token as usize).collect();
-        one(Array::from_rows(tokens.len(), ins[1].cols(), |r, out| ins[1].decode_row(tokens[r], out)))
+        let places: Vec<usize> = rows(ins[0].all()).map(|r| self.index(&r)).collect();
+        one(Array::from_rows(places.len(), ins[1].cols(), |r, out| ins[1].decode_row(places[r], out)))
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {

@@ -26,7 +26,8 @@ impl OpDef for KvWrite {
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
         ins.count(3, 3)?;
-        let x = ins.f32(1)?;
+        let x = ins.some(1, "f32[Rows, n]", |x| x.rows == Dim::Rows)?;
+        ins.f32(1)?;
         let fits = |c: &Type| {
             let info = c.dtype.info();
             let codec = info.encode.is_some() && info.decode.is_some();

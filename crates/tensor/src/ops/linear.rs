@@ -56,9 +56,8 @@ impl OpDef for Linear {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let bytes = ins.iter().chain(outs).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
         let macs = ins[1].elements(sizes).saturating_mul(ins[0].rows.at(sizes) as u64);
-        Cost { bytes, flops: macs.saturating_mul(2) }
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops: macs.saturating_mul(2) }
     }
 }
 

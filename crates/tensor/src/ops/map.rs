@@ -16,6 +16,8 @@ pub enum Term {
     Mul,
     /// a / (1 + exp(-a)) (Elfwing et al. 2017)
     Silu,
+    /// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2: the tanh form (Hendrycks and Gimpel 2016, arXiv 1606.08415)
+    Gelu,
 }
 
 /// An elementwise expression. Postfix, so that fusing two of them is substitution; every term rounds to f32, so that
@@ -56,6 +58,12 @@ impl Expr {
                     let x = f64::from(stack[n - 1]);
                     stack[n - 1] = (x / (1.0 + math::exp(-x))) as f32;
                 }
+                Term::Gelu => {
+                    /// sqrt(2 / pi)
+                    const SLOPE: f64 = 0.797_884_560_802_865_4;
+                    let x = f64::from(stack[n - 1]);
+                    stack[n - 1] = (0.5 * x * (1.0 + math::tanh(SLOPE * (x + 0.044_715 * x * x * x)))) as f32;
+                }
             }
         }
         stack[0]
@@ -71,7 +79,7 @@ impl Expr {
         let depth = self.0.iter().try_fold(0usize, |n, term| match term {
             Term::In(_) => (n < Self::DEPTH).then_some(n + 1),
             Term::Add | Term::Mul => (n >= 2).then(|| n - 1),
-            Term::Silu => (n >= 1).then_some(n),
+            Term::Silu | Term::Gelu => (n >= 1).then_some(n),
         });
         depth == Some(1)
     }
@@ -110,14 +118,15 @@ impl OpDef for Map {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let bytes = ins.iter().chain(outs).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
-        Cost { bytes, flops: outs[0].elements(sizes).saturating_mul((self.0.0.len() - ins.len()) as u64) }
+        let computing = self.0.0.iter().filter(|t| !matches!(t, Term::In(_))).count() as u64;
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops: outs[0].elements(sizes).saturating_mul(computing) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Dim;
 
     #[test]
     fn expressions_are_checked_before_they_are_applied() {
@@ -129,5 +138,26 @@ mod tests {
         let gate = Expr::new(&[In(0), Silu, In(1), Mul]);
         assert_eq!(gate.apply(|i| [0.0, 7.0][i]), 0.0);
         assert_eq!(gate.apply(|i| [1.0, 2.0][i]), 2.0 * 0.731_058_6);
+    }
+
+    /// The erf form gives 0.841345 and -0.158655.
+    #[test]
+    fn gelu_is_the_tanh_form() {
+        let gelu = |x: f32| Expr::new(&[Term::In(0), Term::Gelu]).apply(|_| x);
+        assert_eq!([0.0, 1e30, -1e30].map(gelu), [0.0, 1e30, 0.0]);
+        for (x, y) in [(1.0, 0.841_192), (-1.0, -0.158_808_01), (3.0, 2.996_362_6)] {
+            assert!((gelu(x) - y).abs() < 1e-7 * x.abs(), "{x}: {}", gelu(x));
+        }
+    }
+
+    #[test]
+    fn terms_that_only_read_cost_nothing() {
+        use Term::*;
+        let x = Type::f32(Dim::N(1), 10);
+        for (terms, flops) in [(&[In(0), In(0), Mul][..], 10), (&[In(2)], 0), (&[In(0), Silu, In(1), Mul], 20)] {
+            let map = Map(Expr::new(terms));
+            let ins = vec![x; map.0.inputs()];
+            assert_eq!(map.cost(&ins, &[x], &Sizes::default()).flops, flops, "{terms:?}");
+        }
     }
 }

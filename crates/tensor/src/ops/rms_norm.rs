@@ -4,7 +4,8 @@ use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
 
-/// `(x, w) -> x / sqrt(mean(x^2) + eps) * w`, each row on its own (Zhang and Sennrich 2019, arXiv 1910.07467).
+/// `(x, w) -> x / sqrt(mean(x^2) + eps) * w`, each row on its own (Zhang and Sennrich 2019, arXiv 1910.07467). A row
+/// that is a multiple of `w` long is heads side by side: each is a row of its own, and `w` is that of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsNorm {
     /// Added to the mean of squares.
@@ -23,26 +24,27 @@ impl OpDef for RmsNorm {
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
         ins.count(2, 2)?;
         let x = ins.f32(0)?;
-        ins.some(1, &format!("a vector [1, {}]", x.cols), |w| (w.rows, w.cols) == (Dim::N(1), x.cols))?;
+        let expected = format!("a vector [1, {}], or of a divisor of it", x.cols);
+        ins.some(1, &expected, |w| w.rows == Dim::N(1) && w.cols > 0 && x.cols.is_multiple_of(w.cols))?;
         ins.decodable(1)?;
         Ok(Types::from_slice(&[x]))
     }
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let x = &ins[0];
-        let mut w = zeros::<f32>(x.cols());
+        let mut w = zeros::<f32>(ins[1].cols());
         ins[1].decode_row(0, &mut w);
         one(Array::from_rows(x.rows(), x.cols(), |r, out| {
-            let x = x.row(r);
-            let scale = 1.0 / (dot(x, x) / x.len() as f64 + f64::from(self.eps)).sqrt();
-            for ((o, &x), &w) in out.iter_mut().zip(x).zip(&w) {
-                *o = (f64::from(x) * scale * f64::from(w)) as f32;
+            for (out, x) in out.chunks_exact_mut(w.len()).zip(x.row(r).chunks_exact(w.len())) {
+                let scale = 1.0 / (dot(x, x) / x.len() as f64 + f64::from(self.eps)).sqrt();
+                for ((o, &x), &w) in out.iter_mut().zip(x).zip(&w) {
+                    *o = (f64::from(x) * scale * f64::from(w)) as f32;
+                }
             }
         }))
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let bytes = ins.iter().chain(outs).fold(0u64, |n, t| n.saturating_add(t.bytes(sizes)));
-        Cost { bytes, flops: ins[0].elements(sizes).saturating_mul(4) }
+        Cost { bytes: Cost::moved(ins, outs, sizes), flops: ins[0].elements(sizes).saturating_mul(4) }
     }
 }

@@ -2,7 +2,7 @@ use super::one;
 use crate::math;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{ROWS, StepView, rows};
-use crate::{Array, Sizes, Type};
+use crate::{Array, Dim, Sizes, Type, fnv1a};
 use std::sync::Arc;
 
 /// Which elements of a head turn together.
@@ -35,9 +35,8 @@ impl OpDef for Rope {
     }
 
     fn attributes(&self) -> String {
-        // FNV-1a over the bits: tables of frequencies are too long to print, but must differ in print if they differ.
-        let bits = self.frequencies.iter().flat_map(|f| f.to_bits().to_le_bytes());
-        let hash = bits.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        // Tables of frequencies are too long to print, but must differ in print if they differ.
+        let hash = fnv1a(self.frequencies.iter().flat_map(|f| f.to_bits().to_le_bytes()));
         let (n, last) = (self.frequencies.len(), self.frequencies.last().copied().unwrap_or(0.0));
         let Rope { head_dim, magnitude, pairs, .. } = self;
         format!("head_dim {head_dim}, {n} {pairs:?} to {last:.3e} #{:08x}, magnitude {magnitude}", hash >> 32)
@@ -47,7 +46,7 @@ impl OpDef for Rope {
         ins.count(2, 2)?;
         let (dim, turning) = (self.head_dim, 2 * self.frequencies.len());
         let expected = format!("f32[Rows, heads * {dim}] with at least {turning} dimensions a head");
-        let x = ins.some(0, &expected, |x| dim >= turning && dim > 0 && x.cols % dim == 0)?;
+        let x = ins.some(0, &expected, |x| x.rows == Dim::Rows && dim >= turning && dim > 0 && x.cols % dim == 0)?;
         ins.f32(0)?;
         ins.is(1, ROWS)?;
         Ok(Types::from_slice(&[x]))

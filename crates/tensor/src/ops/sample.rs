@@ -1,11 +1,10 @@
 use super::history_write::HISTORY;
 use super::one;
-use crate::array::collect;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::sampling::{Workspace, sample_in};
 use crate::step::record::Record;
 use crate::step::{self, GROUPS, RECORDS, ROWS, Row, Sampler, StepView};
-use crate::{Array, Dim, Sizes, Type};
+use crate::{Array, Dim, NoMemory, Sizes, Type};
 
 /// `(logits, rows, history) -> records`: a token or a status for each logit row, by the chain that the step carries for
 /// its sequence ([`crate::sampling`]).
@@ -36,10 +35,10 @@ impl OpDef for Sample {
     fn eval(&self, step: &StepView, ins: Arrays) -> Arrays {
         let [logits, rows, history] = [&ins[0], &ins[1], &ins[2]];
         let rows: Vec<Row> = step::rows(rows.all()).collect();
-        let mut workspace = Workspace::new();
+        let (mut workspace, mut ids) = (Workspace::new(), Vec::new());
         let records = step.logits.iter().enumerate().map(|(r, l)| {
-            let record = self.draw(&mut workspace, step, logits.row(r), rows[l.row as usize], history.all());
-            record.encode()
+            let row = rows[l.row as usize];
+            self.draw(&mut workspace, &mut ids, step, logits.row(r), row, history.all()).encode()
         });
         one(Array::from_u32(1, records.collect()))
     }
@@ -51,13 +50,30 @@ impl OpDef for Sample {
 }
 
 impl Sample {
-    fn draw(&self, w: &mut Workspace, step: &StepView, logits: &[f32], row: Row, history: &[u32]) -> Record {
+    /// What a row draws, in memory that the caller keeps: the definition, which every engine may share.
+    ///
+    /// # Panics
+    /// If the row's sequence or the pages up to its position are not there.
+    pub fn draw(
+        &self,
+        workspace: &mut Workspace,
+        ids: &mut Vec<u32>,
+        step: &StepView,
+        logits: &[f32],
+        row: Row,
+        history: &[u32],
+    ) -> Record {
         let seq = row.seq as usize;
         let Some(words) = step.sampler(seq) else { return Record::None };
         let Ok(sampler) = Sampler::decode(words) else { return Record::BadChain };
         let position = row.position as usize;
-        let ids = collect(position + 1, (0..=position).map(|p| history[step.place(seq, self.group, p)]));
+        ids.clear();
+        if ids.try_reserve(position + 1).is_err() {
+            NoMemory { bytes: 4 * (position as u64 + 1) }.unwind();
+        }
+        ids.extend((0..=position).map(|p| history[step.place(seq, self.group, p)]));
         let draw = sampler.draw_after(position);
-        sample_in(w, logits, &ids, sampler.generated_from, sampler.chain, draw).map_or_else(Record::from, Record::Token)
+        sample_in(workspace, logits, ids, sampler.generated_from, sampler.chain, draw)
+            .map_or_else(Record::from, Record::Token)
     }
 }

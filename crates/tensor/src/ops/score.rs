@@ -31,22 +31,25 @@ impl OpDef for Score {
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let (logits, records) = (&ins[0], ins[1].all::<u32>());
-        let rows = (0..logits.rows()).flat_map(|r| score(logits.row(r), records[r]));
+        let rows = (0..logits.rows()).flat_map(|r| Score::row(logits.row(r), records[r]));
         one(Array::from_u32(SCORES.cols, rows.collect()))
     }
 }
 
-fn score(logits: &[f32], record: u32) -> [u32; SCORES.cols] {
-    let bits = |p: f64| (p as f32).to_bits();
-    let mut words = [NONE; SCORES.cols];
-    words.iter_mut().step_by(2).for_each(|w| *w = bits(f64::NEG_INFINITY));
-    if let Record::Token(token) = Record::decode(record)
-        && let Ok(scores) = log_probs(logits, token, TOP)
-    {
-        words[0] = bits(scores.token);
-        for (pair, (id, p)) in words[1..].chunks_exact_mut(2).zip(scores.top) {
-            pair.copy_from_slice(&[id, bits(p)]);
+impl Score {
+    /// The scores of a row whose record is `record`: the definition, which every engine may share.
+    pub fn row(logits: &[f32], record: u32) -> [u32; SCORES.cols] {
+        let bits = |p: f64| (p as f32).to_bits();
+        let mut words = [NONE; SCORES.cols];
+        words.iter_mut().step_by(2).for_each(|w| *w = bits(f64::NEG_INFINITY));
+        if let Record::Token(token) = Record::decode(record)
+            && let Ok(scores) = log_probs(logits, token, TOP)
+        {
+            words[0] = bits(scores.token);
+            for (pair, (id, p)) in words[1..].chunks_exact_mut(2).zip(scores.top) {
+                pair.copy_from_slice(&[id, bits(p)]);
+            }
         }
+        words
     }
-    words
 }

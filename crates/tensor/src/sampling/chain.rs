@@ -23,11 +23,6 @@ impl Chain {
     pub fn check(&self, vocab: usize) -> Result<(), ChainError> {
         self.into_iter().try_for_each(|stage| stage.check(vocab))
     }
-
-    /// Whether it takes the largest logit and draws nothing.
-    pub fn is_greedy(&self) -> bool {
-        self.0.iter().any(|s| matches!(s, Stage::Temperature(0.0)))
-    }
 }
 
 /// The borrowed stages of a [`Chain`].

@@ -185,10 +185,19 @@ mod tests {
         for cut in 0..words.len() {
             assert!(StepView::new(&words[..cut]).is_err(), "{cut}");
         }
-        for (at, value) in [(0, 7), (1, 65), (3, 6), (5, 0), (8, 64), (10, 9), (11, 3)] {
+        // Of two sequences of 9 words from word 8 on: rows 0..5 and 5..6. The logit rows begin at word 32.
+        assert_eq!((words[18], words[19], words[32], words[33]), (5, 1, 0, 0));
+        let faults = [(0, 7), (1, 65), (3, 6), (5, 0), (8, 64), (10, 9), (11, 3)];
+        let gaps = [(9, 1), (10, 4), (18, 4), (19, 0), (19, 2)];
+        let of_another = [(32, 5), (33, 1), (33, 2), (42, 4), (43, 0)];
+        for (at, value) in faults.into_iter().chain(gaps).chain(of_another) {
             let mut bad = words.clone();
             bad[at] = value;
             assert!(StepView::new(&bad).is_err(), "word {at} = {value}");
         }
+        let mut overlapping = words;
+        (overlapping[18], overlapping[19]) = (4, 2);
+        let error = StepView::new(&overlapping).unwrap_err().to_string();
+        assert_eq!(error, "step buffer: first row of a sequence is 4, allowed: 5");
     }
 }

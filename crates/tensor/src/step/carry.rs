@@ -90,3 +90,74 @@ pub fn accept(step: &StepView, records: &[u32], carry: &mut [u32]) {
         carry[word(STEP, 0)] = carry[word(STEP, 0)].wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LAST, LogitWish, SeqStep, StepBuffer};
+    use super::*;
+
+    /// Slots 3 (all logits), 7 (none drawn) and 1 (the last row), in this order.
+    fn step() -> StepBuffer {
+        let mut b = StepBuffer::with_capacity(8, 8, 8, 8);
+        let tables: &[&[u32]] = &[&[0]];
+        let mut push = |slot, tokens, logits, sampler| b.push(&SeqStep { slot, tokens, tables, logits, sampler });
+        push(3, &[10, 11, 12], LogitWish::All, Some(&[]));
+        push(7, &[20], LogitWish::Last, None);
+        push(1, &[LAST], LogitWish::Last, Some(&[]));
+        b
+    }
+
+    fn first() -> Vec<u32> {
+        let mut carry = vec![0; (RING + RING_STEPS) * SEQS];
+        for slot in 0..SEQS {
+            carry[word(LEFT, slot)] = 5;
+            (0..ENDS).for_each(|i| carry[word(END + i, slot)] = NONE);
+        }
+        (carry[word(LENGTH, 1)], carry[word(TOKEN, 1)], carry[word(END + 2, 3)]) = (6, 9, 55);
+        carry
+    }
+
+    /// The carry after windows of so many logit rows.
+    fn accepted(window: usize, records: [u32; 5]) -> Vec<u32> {
+        let (mut b, mut carry) = (step(), first());
+        for from in (0..5).step_by(window) {
+            let count = window.min(5 - from);
+            let words = b.encode(from, count).to_vec();
+            accept(&StepView::new(&words).unwrap(), &records[from..from + count], &mut carry);
+        }
+        carry
+    }
+
+    #[test]
+    fn rows_follow_what_a_sequence_has_and_lengths_grow_by_them() {
+        let (words, mut carry) = (step().encode(0, 0).to_vec(), first());
+        let view = StepView::new(&words).unwrap();
+        let mut rows = vec![(0, 0, 0); 5];
+        begin(&view, &carry, |r, row| rows[r] = (row.token, row.position, row.seq));
+        assert_eq!(rows, [(10, 0, 0), (11, 1, 0), (12, 2, 0), (20, 0, 1), (9, 6, 2)]);
+        carry[word(DONE, 7)] = 1;
+        advance(&view, &mut carry);
+        assert_eq!([3, 7, 1].map(|slot| carry[word(LENGTH, slot)]), [3, 0, 7], "slot 7 has ended");
+    }
+
+    #[test]
+    fn windows_of_logit_rows_leave_what_one_window_leaves() {
+        let carry = accepted(5, [1, 2, 42, 4, 43]);
+        assert_eq!((carry[word(STEP, 0)], carry[word(TOKEN, 3)], carry[word(TOKEN, 1)]), (1, 42, 43));
+        assert_eq!([3, 7, 1].map(|slot| carry[word(LEFT, slot)]), [4, 5, 4], "rows that draw nothing cost nothing");
+        assert_eq!([3, 7, 1, 0].map(|slot| carry[word(RING, slot)]), [42, NONE, 43, NONE]);
+        (1..5).for_each(|window| assert_eq!(accepted(window, [1, 2, 42, 4, 43]), carry, "windows of {window}"));
+    }
+
+    #[test]
+    fn end_tokens_statuses_and_limits_end_a_sequence() {
+        let carry = accepted(2, [0, 0, 55, 0, TOKENS_END]);
+        assert_eq!([3, 7, 1].map(|slot| carry[word(DONE, slot)]), [1, 0, 1]);
+        assert_eq!([3, 1].map(|slot| carry[word(TOKEN, slot)]), [0, 9], "neither is a token to go on with");
+        let mut carry = first();
+        carry[word(LEFT, 1)] = 1;
+        let words = step().encode(0, 5).to_vec();
+        accept(&StepView::new(&words).unwrap(), &[0, 0, 42, 0, 43], &mut carry);
+        assert_eq!([3, 1].map(|slot| (carry[word(DONE, slot)], carry[word(RING, slot)])), [(0, 42), (1, 43)]);
+    }
+}

@@ -12,7 +12,7 @@ pub struct StepError {
     pub what: &'static str,
     /// Its value.
     pub value: usize,
-    /// The largest value that is allowed.
+    /// The value that is allowed, or the largest of those that are.
     pub allowed: usize,
 }
 
@@ -37,6 +37,10 @@ fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepE
     if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
 }
 
+fn exactly(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
+    if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+}
+
 fn take<'a, T: Pod>(what: &'static str, words: &mut &'a [u32], count: usize) -> Result<&'a [T], StepError> {
     let len = count.saturating_mul(size_of::<T>() / 4);
     at_most(what, len, words.len())?;
@@ -46,7 +50,9 @@ fn take<'a, T: Pod>(what: &'static str, words: &mut &'a [u32], count: usize) -> 
 }
 
 impl<'a> StepView<'a> {
-    /// Parses and checks the words of a step buffer: after this, all indices between its records are in range.
+    /// Parses and checks the words of a step buffer: after this, all indices between its records are in range, every row
+    /// belongs to one sequence, and every logit row to the sequence that it names. That pages lie in the cache is left to
+    /// those who know it.
     ///
     /// # Errors
     /// The first field that is out of range.
@@ -65,7 +71,7 @@ impl<'a> StepView<'a> {
         let mut row = 0usize;
         for s in seqs {
             at_most("slot", s.slot as usize, SEQS - 1)?;
-            at_most("first row of a sequence", s.first_row as usize, row)?;
+            exactly("first row of a sequence", s.first_row as usize, row)?;
             row = s.first_row as usize + s.rows as usize;
             at_most("rows of a sequence", row, feed.len())?;
             for at in s.pages_at {
@@ -75,10 +81,16 @@ impl<'a> StepView<'a> {
                 at_most("sampler", s.sampler_at as usize, samplers.len())?;
             }
         }
-        at_most("rows", feed.len(), row)?;
+        exactly("rows", feed.len(), row)?;
         for l in logits {
-            at_most("row of logits", l.row as usize + 1, feed.len())?;
-            at_most("sequence of a logit row", l.seq as usize + 1, seqs.len())?;
+            let seq = l.seq as usize;
+            let s = seqs.get(seq).ok_or(StepError {
+                what: "sequence of a logit row",
+                value: seq,
+                allowed: seqs.len().saturating_sub(1),
+            })?;
+            at_most("first row of a sequence with logits", s.first_row as usize, l.row as usize)?;
+            at_most("row of logits", l.row as usize + 1, (s.first_row + s.rows) as usize)?;
         }
         let (first, count) = (header.logit_first as usize, header.logit_rows as usize);
         at_most("window of logit rows", first + count, logits.len())?;

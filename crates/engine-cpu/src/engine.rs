@@ -1,0 +1,123 @@
+//! The engine: what it can do, its memory, its queues.
+
+use crate::isa::Set;
+use crate::memory::{Budget, Memory, memory};
+use crate::pool::{Device, Pool};
+use crate::program::Program;
+use crate::tile::Entry;
+use crate::{kernels, weights};
+use inkstone_compute::{
+    Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry, Result,
+    Ticket, Usage, WeightSlot, Weights, available_memory,
+};
+use inkstone_tensor::{Progress, WeightSource};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+/// The engine for CPUs.
+pub struct Cpu {
+    caps: Caps,
+    registry: Registry,
+    budget: Arc<Budget>,
+    pool: Pool,
+}
+
+impl Cpu {
+    /// Its name.
+    pub const NAME: &'static str = "cpu";
+
+    /// The engine on this machine, with all instruction sets that the machine has.
+    ///
+    /// # Errors
+    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`Entry`].
+    pub fn new(options: &EngineOptions) -> Result<Cpu> {
+        let here: Vec<Set> = Set::ALL.into_iter().filter(|s| s.is_here()).collect();
+        Cpu::with(options, &here)
+    }
+
+    /// The same with one instruction set alone.
+    ///
+    /// # Errors
+    /// As [`Cpu::new`], or if the machine does not have it.
+    pub fn with_set(options: &EngineOptions, set: Set) -> Result<Cpu> {
+        if set.is_here() {
+            return Cpu::with(options, &[set]);
+        }
+        let known = Set::ALL.into_iter().filter(|s| s.is_here()).map(Set::name).collect::<Vec<_>>().join(", ");
+        Err(Error::NoEngine { name: format!("{} with {}", Self::NAME, set.name()), known })
+    }
+
+    fn with(options: &EngineOptions, sets: &[Set]) -> Result<Cpu> {
+        if let Some(kernel) = options.kernels.iter().find(|k| !k.entry.is::<Entry>()) {
+            let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
+            return Err(Error::KernelEntry { kernel, engine, expected: "an inkstone_engine_cpu::Entry" });
+        }
+        let mut caps = Caps::made_up(Self::NAME);
+        caps.memory = if options.budget > 0 { options.budget } else { available_memory() };
+        caps.features = sets.iter().map(|s| s.name()).collect();
+        caps.bindings = usize::MAX;
+        let threads =
+            if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
+        let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(sets));
+        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool: Pool::new(threads) })
+    }
+}
+
+impl Engine for Cpu {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        Ok(Buffer::new(Arc::new(Memory::new(&self.budget, bytes, usage.name())?), bytes))
+    }
+
+    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
+        weights::load(source, weights, progress)
+    }
+
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        if !self.caps.exec.contains(&exec) {
+            let known = self.caps.exec.iter().map(|e| format!("{e:?}").to_lowercase()).collect::<Vec<_>>().join(", ");
+            let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
+            return Err(Error::NoExecutor { engine, exec, known });
+        }
+        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps)?))
+    }
+
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(CpuQueue { device: self.pool.device.clone() }))
+    }
+}
+
+/// All queues of an engine are one line: plans share arenas and states.
+struct CpuQueue {
+    device: Arc<Device>,
+}
+
+impl Queue for CpuQueue {
+    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+        self.device.submit(executable)
+    }
+
+    fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        dst.check(offset, bytes.len())?;
+        let memory = memory(dst)?;
+        self.device.write(memory, offset as usize, bytes)
+    }
+
+    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.device.wait(after)?;
+        src.check(offset, into.len())?;
+        let memory = memory(src)?;
+        self.device.read(memory, offset as usize, into)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        self.device.wait(ticket)
+    }
+}

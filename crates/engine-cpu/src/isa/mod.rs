@@ -1,0 +1,85 @@
+//! Instruction sets. A kernel is written once, over 16 lanes, and compiled for each set; what differs is which
+//! instructions the lanes become, never a result.
+
+mod lanes;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use lanes::{F16x, LANES, exp, fold_max, fold_sum, sum_lanes};
+pub use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub use x86::{Avx2, Avx512, FloatMode};
+
+#[cfg(not(target_arch = "x86_64"))]
+pub use portable::FloatMode;
+
+/// Code that is compiled for a set. Not a closure: `call` must be inlined, always, into a function that has the
+/// instructions, and closures can't say so.
+pub trait Body {
+    /// What it gives.
+    type Output;
+
+    /// Runs it; marked `#[inline(always)]`, as is what it calls.
+    fn call(self) -> Self::Output;
+}
+
+/// A set of instructions; a value of the type proves that the machine has it.
+pub trait Isa: Copy + Send + Sync + 'static {
+    /// 16 sums of 32 bits.
+    type Sums: Copy;
+
+    /// A proof, if this machine has it.
+    fn detect() -> Option<Self>;
+
+    /// Runs code that is compiled for this set.
+    fn run<B: Body>(self, body: B) -> B::Output;
+
+    /// Sums of 0.
+    fn zero(self) -> Self::Sums;
+
+    /// Adds to sum i the products of the bytes 4 i .. 4 i + 4 of `w`, without sign, with the four of `a`, which have one.
+    /// Exact: nothing saturates.
+    fn dot(self, sums: Self::Sums, w: &[u8; 64], a: [i8; 4]) -> Self::Sums;
+
+    /// The sums.
+    fn sums(self, sums: Self::Sums) -> [i32; LANES];
+}
+
+/// The sets that there are, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// AVX-512 F, BW, DQ, VL and VNNI.
+    Avx512,
+    /// AVX2, FMA and F16C.
+    Avx2,
+    /// Plain Rust: the same lanes as arrays.
+    Portable,
+}
+
+impl Set {
+    /// All of them, best first.
+    pub const ALL: [Set; 3] = [Set::Avx512, Set::Avx2, Set::Portable];
+
+    /// As a feature of the device that kernels require.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Set::Avx512 => "avx512",
+            Set::Avx2 => "avx2",
+            Set::Portable => "portable",
+        }
+    }
+
+    /// Whether this machine has it.
+    pub fn is_here(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => Avx512::detect().is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => Avx2::detect().is_some(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Set::Avx512 | Set::Avx2 => false,
+            Set::Portable => true,
+        }
+    }
+}

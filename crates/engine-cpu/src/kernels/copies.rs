@@ -1,0 +1,60 @@
+//! What moves rows and computes nothing with them.
+
+use super::decoded::decode_row;
+use crate::tile::{Places, Tile, below, step_rows};
+use inkstone_tensor::Op;
+use inkstone_tensor::step::StepError;
+
+pub(super) fn embed(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Embed(op) = tile.op else { unreachable!("the kernel of embed") };
+    let [rows, table] = [tile.ins[0], tile.ins[1]];
+    for (i, row) in step_rows(&rows).enumerate() {
+        let r = rows.first + i;
+        if tile.outs[0].rows.contains(&r) {
+            let index = op.index(&row);
+            below("token or position", index, table.rows())?;
+            decode_row(&table, index, 0, tile.outs[0].row(r));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn columns(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Columns(op) = tile.op else { unreachable!("the kernel of columns") };
+    let x = tile.ins[0];
+    for r in tile.outs[0].rows.clone() {
+        tile.outs[0].row::<f32>(r).copy_from_slice(&x.row::<f32>(r)[op.first..][..op.count]);
+    }
+    Ok(())
+}
+
+pub(super) fn gather_rows(tile: &mut Tile) -> Result<(), StepError> {
+    let x = tile.ins[0];
+    for r in tile.outs[0].rows.clone() {
+        // A view of the step has checked its rows.
+        tile.outs[0].row_bytes(r).copy_from_slice(x.row_bytes(tile.step.logits[r].row as usize));
+    }
+    Ok(())
+}
+
+/// One tile writes all rows: which places they are only the step says, and nobody promises that they differ.
+pub(super) fn kv_write(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::KvWrite(op) = tile.op else { unreachable!("the kernel of kv_write") };
+    let [x, rows] = [tile.ins[1], tile.ins[2]];
+    let cache = &mut tile.outs[0];
+    let encode = cache.ty.dtype.info().encode.expect("infer takes caches that can be encoded");
+    for (r, row) in step_rows(&rows).enumerate() {
+        let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
+        encode(x.row(r), cache.row_bytes(place));
+    }
+    Ok(())
+}
+
+pub(super) fn history_write(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::HistoryWrite(op) = tile.op else { unreachable!("the kernel of history_write") };
+    for row in step_rows(&tile.ins[1]) {
+        let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
+        tile.outs[0].row::<u32>(place)[0] = row.token;
+    }
+    Ok(())
+}

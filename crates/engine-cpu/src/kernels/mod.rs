@@ -1,0 +1,131 @@
+//! The kernels, one file each, and the table of them.
+
+mod attend;
+mod copies;
+mod decoded;
+mod formats;
+mod layer_norm;
+mod linear_f32;
+mod linear_q8;
+mod map;
+mod quantize;
+mod rms_norm;
+mod rope;
+mod state;
+
+#[cfg(target_arch = "x86_64")]
+use crate::isa::{Avx2, Avx512};
+use crate::isa::{Portable, Set};
+use crate::tile::Entry;
+use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
+use inkstone_tensor::{DType, Op, Type};
+use std::sync::Arc;
+
+/// Sums in f32 over 16 lanes, one chain of fused multiply-adds a lane.
+pub const F32: Numerics = Numerics("f32/l16");
+/// Weights of few bits times activations of 8 bits with a scale per 32; integer sums, one chain of floats a result.
+pub const Q8: Numerics = Numerics("q8/32.i32");
+
+/// How a kernel cuts an op with results of these types.
+type Cuts = fn(&Op, &[Type]) -> Tiling;
+
+/// Everything that needs no instruction set of its own: copies, bookkeeping, and what is computed as its definition is.
+const EXACT: &[(&str, Entry, Cuts)] = &[
+    ("begin_step", state::begin_step, whole),
+    ("embed", copies::embed, by_rows),
+    ("columns", copies::columns, by_rows),
+    ("gather_rows", copies::gather_rows, whole),
+    ("kv_write", copies::kv_write, whole),
+    ("history_write", copies::history_write, whole),
+    ("quantize", quantize::quantize, by_rows),
+    ("rope", rope::rope, by_rows),
+    ("sample", state::sample, one_row),
+    ("score", state::score, one_row),
+    ("accept", state::accept, whole),
+    ("advance", state::advance, whole),
+];
+
+/// The rows of a kernel that is compiled for each set: its op and name, and the function, generic over the set.
+macro_rules! vectored {
+    ($sets:expr, $op:literal, $name:literal, $module:ident :: $entry:ident, $rest:expr) => {
+        $sets.iter().map(|set| {
+            let (name, entry, requires): (&'static str, Entry, &'static [&'static str]) = match set {
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx512 => (concat!($name, ".avx512"), $module::$entry::<Avx512>, &["avx512"]),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx2 => (concat!($name, ".avx2"), $module::$entry::<Avx2>, &["avx2"]),
+                _ => (concat!($name, ".portable"), $module::$entry::<Portable>, &["portable"]),
+            };
+            Kernel { requires, ..kernel(name, $op, entry, $rest) }
+        })
+    };
+}
+
+fn kernel(name: &'static str, op: &'static str, entry: Entry, rest: Kernel) -> Kernel {
+    Kernel { name, implements: Pattern::Named(op), entry: Arc::new(entry), ..rest }
+}
+
+/// What rows of the table have in common; the entry is put in by [`kernel`].
+fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
+    let any = Kernel::by_definition("", Pattern::Named(""), Arc::new(()));
+    Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
+}
+
+/// The table for these instruction sets, best first.
+pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
+    let q8 = || Kernel { weights: formats::ALL, activations: Some(DType::Q8_A), ..common(Q8, columns) };
+    let f32 = || Kernel { weights: linear_f32::WEIGHTS, ..common(F32, columns) };
+    let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
+    // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
+    vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32())
+        .chain(vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8()))
+        .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
+        .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
+        .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
+        .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
+        .chain(exact)
+        .collect()
+}
+
+/// Runs `$body(tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all
+/// the same, plain Rust gives the same bits.
+macro_rules! on {
+    ($isa:ty, $body:ident, $tile:expr) => {{
+        struct Call<'t, 'a, 'm>(&'t mut Tile<'a, 'm>);
+
+        impl crate::isa::Body for Call<'_, '_, '_> {
+            type Output = Result<(), StepError>;
+
+            #[inline(always)]
+            fn call(self) -> Result<(), StepError> {
+                $body(self.0)
+            }
+        }
+
+        match <$isa>::detect() {
+            Some(isa) => isa.run(Call($tile)),
+            None => $body($tile),
+        }
+    }};
+}
+use on;
+
+fn whole(_: &Op, _: &[Type]) -> Tiling {
+    Tiling::WHOLE
+}
+
+fn one_row(_: &Op, _: &[Type]) -> Tiling {
+    Tiling { row_block: 1, ..Tiling::WHOLE }
+}
+
+fn by_rows(_: &Op, _: &[Type]) -> Tiling {
+    Tiling { row_block: 16, ..Tiling::WHOLE }
+}
+
+/// Columns of a tile of a product: two groups of 16 rows of the weight.
+const COLUMNS: usize = 32;
+
+fn columns(_: &Op, outs: &[Type]) -> Tiling {
+    let cols = outs.first().map_or(1, |t| t.cols);
+    Tiling { row_block: usize::MAX, col_block: COLUMNS, col_blocks: cols.div_ceil(COLUMNS) }
+}

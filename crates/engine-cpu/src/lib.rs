@@ -1,0 +1,28 @@
+//! The engine for CPUs. Kernels are written once over 16 lanes and compiled for each instruction set; tiles of a plan
+//! are claimed by threads that wait for counters, not for barriers. The result has the same bits on every instruction
+//! set, with any number of threads, in any batch.
+//!
+//! ```
+//! use inkstone_compute::{Engine, EngineOptions};
+//! use inkstone_engine_cpu::Cpu;
+//!
+//! let engine = Cpu::new(&EngineOptions::default().threads(2))?;
+//! assert!(engine.caps().features.contains(&"portable"));
+//! # Ok::<(), inkstone_compute::Error>(())
+//! ```
+
+mod engine;
+mod isa;
+mod kernels;
+mod memory;
+mod pool;
+mod program;
+mod tile;
+mod verify;
+mod weights;
+
+pub use engine::Cpu;
+pub use isa::Set;
+pub use kernels::{F32, Q8};
+pub use memory::{View, ViewMut};
+pub use tile::{Entry, Scratch, Tile};

@@ -1,0 +1,250 @@
+//! Memory that several threads write at once, each in its own part, and the views that cut it into these parts. All
+//! unsafe code that touches the memory of buffers is here.
+//!
+//! The argument, for every view: [`Program::new`](crate::program) has checked that arguments lie inside their buffers,
+//! that no two regions share a buffer, that no result of a step overlaps what the step reads or its other results, that
+//! tiles of a step which may run at once write disjoint parts, and that a state is written by one tile alone; the waits
+//! of the tile program keep a step that writes bytes apart from every other that touches them. The host reads and
+//! writes only while nothing runs.
+#![allow(unsafe_code)]
+
+use bytemuck::{Pod, Zeroable};
+use inkstone_compute::{Error, Result};
+use inkstone_tensor::{NoMemory, Type};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A cache line.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Line([u8; 64]);
+
+/// Bytes that may be allocated, and those that are.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    bytes: u64,
+    used: AtomicU64,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: u64) -> Arc<Budget> {
+        Arc::new(Budget { bytes, used: AtomicU64::new(0) })
+    }
+
+    fn charge(&self, bytes: u64, what: &'static str) -> Result<()> {
+        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.bytes);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).map(drop).map_err(|used| Error::Budget {
+            what,
+            bytes,
+            free: self.bytes.saturating_sub(used),
+            budget: self.bytes,
+            engine: crate::Cpu::NAME.to_owned(),
+        })
+    }
+}
+
+/// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched.
+pub(crate) struct Memory {
+    lines: *mut [Line],
+    bytes: u64,
+    budget: Arc<Budget>,
+}
+
+// SAFETY: the memory belongs to this value alone, and every access goes through the methods below, whose callers keep
+// writers apart from all others (see the module).
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeroed memory; `what` it is for is told in errors.
+    pub(crate) fn new(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Memory> {
+        budget.charge(bytes, what)?;
+        let lines = usize::try_from(bytes.div_ceil(64)).ok();
+        let lines = lines.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Line>(n).ok());
+        match lines {
+            Some(lines) => Ok(Memory { lines: Box::into_raw(lines), bytes, budget: budget.clone() }),
+            None => {
+                budget.used.fetch_sub(bytes, Ordering::Relaxed);
+                Err(Error::NoMemory { what, source: NoMemory { bytes } })
+            }
+        }
+    }
+
+    /// Where it begins; two buffers are one if they begin at one place.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.lines.cast()
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Safety
+    /// Nothing else touches the memory meanwhile.
+    pub(crate) unsafe fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.range(offset, bytes.len())?;
+        // SAFETY: the range was checked, and the caller promises that nothing else touches it.
+        unsafe { std::slice::from_raw_parts_mut(self.start().add(offset), bytes.len()) }.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Safety
+    /// Nothing writes the memory meanwhile.
+    pub(crate) unsafe fn read(&self, offset: usize, into: &mut [u8]) -> Result<()> {
+        self.range(offset, into.len())?;
+        // SAFETY: the range was checked, and the caller promises that nothing writes it.
+        into.copy_from_slice(unsafe { std::slice::from_raw_parts(self.start().add(offset), into.len()) });
+        Ok(())
+    }
+
+    fn range(&self, offset: usize, len: usize) -> Result<()> {
+        let end = offset.saturating_add(len);
+        if end as u64 <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::OutOfBuffer { offset: offset as u64, end: end as u64, bytes: self.bytes })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        // SAFETY: it came from a box, and nobody else has it.
+        drop(unsafe { Box::from_raw(self.lines) });
+    }
+}
+
+/// Where an argument lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    start: *mut u8,
+    /// Bytes that may be touched from there on.
+    bytes: usize,
+}
+
+// SAFETY: a place is only a range; it is touched through the views below.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+impl Place {
+    /// A range of a buffer.
+    pub(crate) fn of(memory: &Memory, offset: u64, bytes: u64) -> Result<Place> {
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        memory.range(offset, bytes)?;
+        // SAFETY: within the buffer, as was just checked.
+        Ok(Place { start: unsafe { memory.start().add(offset) }, bytes })
+    }
+
+    /// Bytes that nobody writes while they are shared. They must outlive the place.
+    pub(crate) fn shared(bytes: &[u8]) -> Place {
+        Place { start: bytes.as_ptr().cast_mut(), bytes: bytes.len() }
+    }
+}
+
+/// What a tile reads: rows of a matrix.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The type of the whole.
+    pub ty: Type,
+    /// The row of the whole with which the view begins.
+    pub first: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// The rows `rows` of what lies at `place`.
+    ///
+    /// # Safety
+    /// The place is alive, and nobody writes these rows, for as long as the view lives.
+    pub(crate) unsafe fn new(ty: Type, place: Place, rows: Range<usize>) -> View<'a> {
+        let row = ty.row_bytes() as usize;
+        let (from, to) = (rows.start.saturating_mul(row), rows.end.saturating_mul(row));
+        assert!(from <= to && to <= place.bytes, "rows {rows:?} of {ty} lie in {} bytes", place.bytes);
+        // SAFETY: inside the place; the rest is the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(place.start.add(from), to - from) };
+        View { ty, first: rows.start, bytes }
+    }
+
+    /// No rows: what a step consumes is reached through its result.
+    pub(crate) fn none(ty: Type) -> View<'a> {
+        View { ty, first: 0, bytes: &[] }
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.bytes.len() / self.ty.row_bytes() as usize
+    }
+
+    /// The encoded bytes of a row, counted from the beginning of the whole.
+    pub fn row_bytes(&self, row: usize) -> &'a [u8] {
+        let bytes = self.ty.row_bytes() as usize;
+        &self.bytes[(row - self.first) * bytes..][..bytes]
+    }
+
+    /// All elements as words.
+    pub fn all<T: Pod>(&self) -> &'a [T] {
+        bytemuck::cast_slice(self.bytes)
+    }
+
+    /// A row of words, counted from the beginning of the whole.
+    pub fn row<T: Pod>(&self, row: usize) -> &'a [T] {
+        bytemuck::cast_slice(self.row_bytes(row))
+    }
+}
+
+/// What a tile writes: some columns of some rows of a matrix, and nothing else.
+pub struct ViewMut<'a> {
+    /// The type of the whole.
+    pub ty: Type,
+    /// Its rows.
+    pub rows: Range<usize>,
+    /// Its columns.
+    pub cols: Range<usize>,
+    place: Place,
+    /// As if it held the memory.
+    _memory: std::marker::PhantomData<&'a mut [u8]>,
+}
+
+impl ViewMut<'_> {
+    /// The columns `cols` of the rows `rows` of what lies at `place`.
+    ///
+    /// # Safety
+    /// The place is alive, and nobody else touches these parts of these rows, for as long as the view lives.
+    pub(crate) unsafe fn new(ty: Type, place: Place, rows: Range<usize>, cols: Range<usize>) -> Self {
+        let end = rows.end.saturating_mul(ty.row_bytes() as usize);
+        assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
+        ViewMut { ty, rows, cols, place, _memory: std::marker::PhantomData }
+    }
+
+    /// Its part of a row, counted from the beginning of the whole.
+    pub fn row_bytes(&mut self, row: usize) -> &mut [u8] {
+        assert!(self.rows.contains(&row), "row {row} of {:?}", self.rows);
+        let (block, bytes) = (self.ty.dtype.block(), self.ty.dtype.block_bytes());
+        let from = row * self.ty.row_bytes() as usize + self.cols.start / block * bytes;
+        let len = (self.cols.end / block - self.cols.start / block) * bytes;
+        // SAFETY: row and columns are the view's own, and `&mut self` lends one part at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), len) }
+    }
+
+    /// Its part of a row of words, counted from the beginning of the whole.
+    pub fn row<T: Pod>(&mut self, row: usize) -> &mut [T] {
+        bytemuck::cast_slice_mut(self.row_bytes(row))
+    }
+
+    /// All words, if it is all columns of its rows.
+    pub fn all<T: Pod>(&mut self) -> &mut [T] {
+        assert_eq!(self.cols, 0..self.ty.cols, "all columns of {}", self.ty);
+        let row = self.ty.row_bytes() as usize;
+        let (from, len) = (self.rows.start * row, self.rows.len() * row);
+        // SAFETY: all of these rows are the view's own.
+        bytemuck::cast_slice_mut(unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), len) })
+    }
+}
+
+/// What is in a buffer, if it is of this engine.
+pub(crate) fn memory(buffer: &inkstone_compute::Buffer) -> Result<&Memory> {
+    buffer.get(crate::Cpu::NAME)
+}

@@ -1,0 +1,83 @@
+//! How a kernel is written: a function of one tile, which gets views that reach only what the tile owns.
+
+use crate::memory::{View, ViewMut};
+use inkstone_tensor::sampling::Workspace;
+use inkstone_tensor::step::{Row, StepError, StepView, rows};
+use inkstone_tensor::{Op, Sizes};
+use std::ops::Range;
+
+/// The entry of a kernel of this engine: what is in [`Kernel::entry`](inkstone_compute::Kernel), also of one from
+/// outside.
+pub type Entry = fn(&mut Tile) -> Result<(), StepError>;
+
+/// A tile under way.
+pub struct Tile<'a, 'm> {
+    /// What the step means.
+    pub op: &'a Op,
+    /// The step of the model.
+    pub step: &'a StepView<'a>,
+    /// Its true sizes.
+    pub sizes: Sizes,
+    /// The rows of the tile, of what the grid cuts.
+    pub rows: Range<usize>,
+    /// The operands. What the step consumes has no rows here: it is among the results.
+    pub ins: &'a [View<'a>],
+    /// The results.
+    pub outs: &'a mut [ViewMut<'m>],
+    /// Memory of the worker.
+    pub scratch: &'a mut Scratch,
+}
+
+/// Memory that a worker keeps between tiles, so that steps allocate nothing once it has grown.
+#[derive(Default)]
+pub struct Scratch {
+    floats: Vec<f32>,
+    /// Of sampling.
+    pub(crate) sampling: Workspace,
+    /// Tokens of a sequence.
+    pub(crate) ids: Vec<u32>,
+}
+
+impl Scratch {
+    /// `n` floats of any value.
+    pub fn floats(&mut self, n: usize) -> &mut [f32] {
+        if self.floats.len() < n {
+            self.floats.resize(n, 0.0);
+        }
+        &mut self.floats[..n]
+    }
+}
+
+/// Tokens, positions and sequences of the step's rows, from the operand that has them.
+pub(crate) fn step_rows<'a>(view: &View<'a>) -> impl ExactSizeIterator<Item = Row> + use<'a> {
+    rows(view.all::<u32>())
+}
+
+/// That `value` is below `limit`.
+pub(crate) fn below(what: &'static str, value: usize, limit: usize) -> Result<(), StepError> {
+    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.saturating_sub(1) }) }
+}
+
+/// The places of a sequence in caches of `slots` places; rows may come from a port, so they are not trusted.
+pub(crate) struct Places<'a> {
+    table: &'a [u32],
+    page: usize,
+    slots: usize,
+}
+
+impl<'a> Places<'a> {
+    /// Of sequence `seq` in a layer group.
+    pub(crate) fn of(step: &StepView<'a>, seq: u32, group: usize, slots: usize) -> Result<Places<'a>, StepError> {
+        below("sequence of a row", seq as usize, step.seqs.len())?;
+        Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
+    }
+
+    /// Of a position.
+    pub(crate) fn at(&self, position: usize) -> Result<usize, StepError> {
+        let index = position / self.page;
+        below("pages up to a position", index, self.table.len())?;
+        let page = self.table[index] as usize;
+        below("page", page, self.slots / self.page)?;
+        Ok(page * self.page + position % self.page)
+    }
+}

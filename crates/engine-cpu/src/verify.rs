@@ -1,0 +1,115 @@
+//! What this engine checks of a plan beyond [`Plan::check`]: that its tiles may run at once on memory that is shared,
+//! and that each step names a kernel that takes its operands. Views rely on it (see `memory`).
+
+use crate::memory::memory;
+use inkstone_compute::{Arg, Bindings, Caps, Error, Kernel, Layout, Plan, Region, Registry, Result, Step, TileProgram};
+use inkstone_tensor::{Dim, Op, Sizes};
+use std::collections::HashSet;
+
+/// Checks all steps; the tile program comes back.
+pub(crate) fn plan(plan: &Plan, bind: &Bindings, registry: &Registry, caps: &Caps) -> Result<TileProgram> {
+    plan.check()?;
+    bind.check(plan)?;
+    buffers(plan, bind)?;
+    for (index, step) in plan.steps.iter().enumerate() {
+        let fault = kernel(plan, step, registry, caps).and_then(|()| tiles(plan, step));
+        fault.map_err(|fault| Error::BadPlan {
+            plan: plan.name.clone(),
+            step: index,
+            op: step.op.name().to_owned(),
+            fault,
+        })?;
+    }
+    let program = TileProgram::new(plan);
+    let all = plan.bucket;
+    for sizes in [all, Sizes { logit_rows: 0, ..all }, Sizes { rows: 0, logit_rows: 0, ..all }] {
+        program.check(plan, &sizes)?;
+    }
+    Ok(program)
+}
+
+/// All buffers are of this engine, and none stands for two regions.
+fn buffers(plan: &Plan, bind: &Bindings) -> Result<()> {
+    let mut seen = HashSet::new();
+    let states = bind.states.iter().enumerate().map(|(i, b)| (Region::State(i as u32), b));
+    let ports = bind.ports.iter().map(|(port, b)| (Region::Port(*port), b));
+    for (region, buffer) in states.chain(ports).chain([(Region::Arena, &bind.arena)]) {
+        let memory = memory(buffer)?;
+        if buffer.bytes() > 0 && !seen.insert(memory.start() as usize) {
+            return Err(Error::Unbound { plan: plan.name.clone(), region, bytes: buffer.bytes(), bound: 0 });
+        }
+    }
+    let step = memory(&bind.step)?;
+    if seen.contains(&(step.start() as usize)) {
+        let fault = "the step buffer is bound as a region, too".to_owned();
+        return Err(Error::BadPlan { plan: plan.name.clone(), step: 0, op: "plan".to_owned(), fault });
+    }
+    Ok(())
+}
+
+/// The kernel is there, does this op, and takes these operands.
+fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<(), String> {
+    let Some(kernel) = registry.get(&step.kernel) else {
+        let known: Vec<&str> =
+            registry.kernels.iter().filter(|k| k.implements.covers(&step.op)).map(|k| k.name).collect();
+        return Err(format!("no kernel {}; for this op there are: {}", step.kernel, known.join(", ")));
+    };
+    let Kernel { name, .. } = kernel;
+    if !kernel.implements.covers(&step.op) {
+        return Err(format!("kernel {name} does not do {}", step.op.name()));
+    }
+    if let Some(missing) = kernel.requires.iter().find(|f| !caps.features.contains(f)) {
+        return Err(format!("kernel {name} needs {missing}"));
+    }
+    let product = match step.args.get(1).map(|a| a.region) {
+        Some(Region::Weight(id)) => id,
+        _ => u32::MAX,
+    };
+    for a in step.ins() {
+        let Region::Weight(id) = a.region else { continue };
+        let layout = plan.interface.weights.get(id as usize).map_or(Layout::FILE, |w| w.layout);
+        // Vectors, and weights of one row, are read in any dtype; but not by a kernel that wants its activations encoded.
+        if a.ty.rows == Dim::N(1) && (kernel.activations.is_none() || id != product) {
+            continue;
+        }
+        if !kernel.weights.is_empty() && !kernel.weights.contains(&a.ty.dtype) {
+            return Err(format!("kernel {name} takes no {} weights", a.ty.dtype));
+        }
+        if !kernel.layouts.contains(&layout) {
+            return Err(format!("kernel {name} takes no layout {layout}"));
+        }
+    }
+    match (&step.op, kernel.activations, step.ins().next()) {
+        (Op::Linear(_), Some(wanted), Some(x)) if x.ty.dtype != wanted => {
+            Err(format!("kernel {name} takes activations in {wanted}, not {}", x.ty.dtype))
+        }
+        (Op::Linear(_), None, Some(x)) if x.ty.dtype.block() > 1 => {
+            Err(format!("kernel {name} takes no activations in {}", x.ty.dtype))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What tiles write is their own, and nobody reads it meanwhile.
+fn tiles(plan: &Plan, step: &Step) -> Result<(), String> {
+    let tiles = step.grid.tiles(&plan.bucket);
+    let end = |a: &Arg| a.offset.saturating_add(a.ty.bytes(&plan.bucket));
+    for out in step.outs() {
+        if out.ty.state && tiles > 1 {
+            return Err(format!("{out} is a state that {tiles} tiles write, allowed: 1"));
+        }
+        let read = |a: &&Arg| a.region == out.region && a.offset < end(out) && out.offset < end(a);
+        if let Some(a) = step.ins().filter(|_| !out.ty.state).find(read) {
+            return Err(format!("result {out} lies on operand {a}"));
+        }
+    }
+    for a in &step.args {
+        if a.cut.rows && a.ty.rows != step.grid.rows {
+            return Err(format!("{a} {} is cut by rows, but the grid by {}", a.ty, step.grid.rows));
+        }
+        if a.cut.cols && step.grid.col_blocks > 1 && !step.grid.col_block.is_multiple_of(a.ty.dtype.block()) {
+            return Err(format!("{a} {} is cut into {} columns, no whole blocks", a.ty, step.grid.col_block));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Products of every quantised format give the same bits on every instruction set, for every number of rows; and plans
+//! that name wrong kernels are refused.
+
+use inkstone_compute::{
+    Arg, Bindings, Buffer, Cut, Engine, EngineOptions, Error, Exec, Grid, Interface, Layout, Plan, Port, Region,
+    Result, Step, Usage, WeightSlot,
+};
+use inkstone_engine_cpu::{Cpu, Q8, Set};
+use inkstone_tensor::ops::Linear;
+use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
+use inkstone_tensor::{
+    DTYPES, DType, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
+};
+use std::sync::Arc;
+
+const K: usize = 768;
+const N: usize = 37;
+
+/// One weight of random bytes.
+struct Bytes(DType, Arc<Vec<u8>>);
+
+impl WeightSource for Bytes {
+    fn info(&self, _name: &str) -> Option<WeightInfo> {
+        Some(WeightInfo { dtype: self.0, dims: vec![K as u64, N as u64] })
+    }
+    fn bytes(&self, _name: &str) -> Result<WeightBytes, SourceError> {
+        Ok(WeightBytes { data: self.1.clone(), offset: 0, len: self.1.len() })
+    }
+}
+
+fn random(seed: &mut u64) -> u8 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 56) as u8
+}
+
+/// A product as a plan of one step.
+fn plan(dtype: DType, kernel: &str, rows: usize) -> Plan {
+    let x = Type::new(DType::Q8_A, Dim::Rows, K);
+    let w = Type::new(dtype, Dim::N(N), K);
+    let y = Type::f32(Dim::Rows, N);
+    let arg = |region, ty, value, write| {
+        let cut = Cut { rows: false, cols: write };
+        Arg { region, offset: 0, ty, value, write, cut }
+    };
+    let args = [
+        arg(Region::Port(Port::Hidden), x, 0, false),
+        arg(Region::Weight(0), w, 1, false),
+        arg(Region::Port(Port::Logits), y, 2, true),
+    ];
+    let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: 32, col_blocks: N.div_ceil(32) };
+    let step =
+        Step { op: Linear.into(), kernel: kernel.to_owned(), args: args.into_iter().collect(), grid, refused: vec![] };
+    let interface = Interface {
+        weights: vec![WeightSlot { name: "w".into(), ty: w, layout: Layout::FILE, numerics: Q8 }],
+        states: vec![],
+        ports: vec![(Port::Hidden, x), (Port::Logits, y)],
+    };
+    let bucket = Sizes { rows, logit_rows: 0, slots: 0 };
+    Plan { name: "product".to_owned(), bucket, steps: vec![step], arena_bytes: 0, interface: Arc::new(interface) }
+}
+
+/// The results of a product, by row.
+fn product(set: Set, kernel: &str, weight: &Bytes, x: &[u8], rows: usize) -> Result<Vec<u32>> {
+    let engine = Cpu::with_set(&EngineOptions::default().budget(1 << 24).threads(2), set)?;
+    let plan = Arc::new(plan(weight.0, kernel, rows));
+    let alloc = |ty: &Type, usage| engine.alloc(ty.bytes(&plan.bucket), usage);
+    let ports: Vec<(Port, Buffer)> =
+        plan.interface.ports.iter().map(|(p, ty)| Ok((*p, alloc(ty, Usage::Port)?))).collect::<Result<_>>()?;
+    let bind = Bindings {
+        weights: engine.load(weight, &plan.interface.weights, &NoProgress)?,
+        states: Arc::from([]),
+        ports: ports.into(),
+        arena: engine.alloc(0, Usage::Arena)?,
+        step: engine.alloc(1 << 12, Usage::Step)?,
+    };
+    let executable = engine.prepare(plan, bind.clone(), Exec::Steps)?;
+    let mut step = StepBuffer::with_capacity(64, rows, 1, 0);
+    let tokens = vec![0; rows];
+    step.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0]], logits: LogitWish::None, sampler: None });
+    let mut queue = engine.queue()?;
+    queue.write(&bind.step, 0, bytemuck::cast_slice(step.encode(0, 0)))?;
+    queue.write(&bind.ports[0].1, 0, x)?;
+    let ticket = queue.submit(&executable)?;
+    let mut y = vec![0u32; rows * N];
+    queue.read(ticket, &bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut y))?;
+    // All NaN are one: which payload a sum of them has is not defined.
+    let bits = |y: u32| if f32::from_bits(y).is_nan() { f32::NAN.to_bits() } else { y };
+    Ok(y.into_iter().map(bits).collect())
+}
+
+fn kernel(set: Set) -> String {
+    format!("linear.q8.{}", set.name())
+}
+
+#[test]
+fn every_format_gives_the_same_bits_on_every_set_for_any_number_of_rows() {
+    const ROWS: usize = 5;
+    let mut seed = 3;
+    for info in DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1) {
+        let len = info.dtype.row_bytes(K).unwrap() * N;
+        let weight = Bytes(info.dtype, Arc::new((0..len).map(|_| random(&mut seed)).collect()));
+        let values: Vec<f32> = (0..ROWS * K).map(|_| f32::from(random(&mut seed) as i8) / 32.0).collect();
+        let row = DType::Q8_A.row_bytes(K).unwrap();
+        let mut x = vec![0u8; row * ROWS];
+        DType::Q8_A.info().encode.unwrap()(&values, &mut x);
+        let wanted = product(Set::Portable, &kernel(Set::Portable), &weight, &x, ROWS).unwrap();
+        assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite() && *y != 0), "{}", info.name);
+        for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
+            let found = product(set, &kernel(set), &weight, &x, ROWS).unwrap();
+            assert_eq!(found, wanted, "{} on {}", info.name, set.name());
+            let last = product(set, &kernel(set), &weight, &x[row * (ROWS - 1)..], 1).unwrap();
+            assert_eq!(last, wanted[N * (ROWS - 1)..], "{} on {}, a row alone", info.name, set.name());
+        }
+    }
+}
+
+#[test]
+fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
+    let f16 = Bytes(DType::F16, Arc::new(vec![0; 2 * K * N]));
+    let cases = [
+        ("linear.q9", "no kernel linear.q9; for this op there are: linear.f32.portable, linear.q8.portable"),
+        ("rope", "kernel rope does not do linear"),
+        ("linear.q8.portable", "kernel linear.q8.portable takes no F16 weights"),
+        ("linear.f32.portable", "kernel linear.f32.portable takes no activations in Q8_A"),
+    ];
+    for (name, wanted) in cases {
+        match product(Set::Portable, name, &f16, &[], 1) {
+            Err(Error::BadPlan { fault, .. }) => assert_eq!(fault, wanted),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the bodies and heads of all architectures begin and end with.
+
+use crate::config::EMBEDDING;
+use crate::{Config, Error};
+use inkstone_graph::{Graph, Port, Result, Tracer, Value};
+use inkstone_tensor::{Dim, Type, WeightSource};
+
+/// Tokens to hidden rows: `layers` makes them of the step's rows.
+pub(crate) fn body(
+    source: &dyn WeightSource,
+    layers: impl FnOnce(&Tracer, Value) -> Result<Value>,
+) -> Result<Graph, Error> {
+    let t = Tracer::new("body", source);
+    let carry = t.carry();
+    let rows = t.begin_step(&carry)?;
+    t.keep(t.history_write(t.history(), rows, 0)?);
+    let x = layers(&t, rows)?;
+    t.keep(t.advance(carry, rows)?);
+    t.output(Port::Rows, rows);
+    t.output(Port::Hidden, x);
+    Ok(t.finish()?)
+}
+
+/// Chosen rows to logits, after the last norm. A file without a head has it tied to the embedding.
+pub(crate) fn head(
+    c: &Config,
+    source: &dyn WeightSource,
+    norm: impl FnOnce(&Tracer, Value) -> Result<Value>,
+) -> Result<Graph, Error> {
+    let t = Tracer::new("head", source);
+    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, c.width)))?;
+    let h = norm(&t, x)?;
+    let name = if t.has("output.weight") { "output.weight" } else { EMBEDDING };
+    t.output(Port::Logits, t.linear(h, t.weight(name, c.vocab, c.width)?, None)?);
+    Ok(t.finish()?)
+}
