@@ -4,7 +4,7 @@ use crate::{Error, Model, Result};
 use inkstone_generate::{Options, Reply, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Encode, Message};
 
-/// Bytes of a rendered conversation for each token of the context; a longer one can't fit whatever its tokens are.
+/// Bytes of a rendered conversation for each token of the context: many times what a token of a text has.
 const PROMPT_BYTES_PER_TOKEN: u64 = 64;
 
 impl Model {

@@ -14,9 +14,7 @@ pub(super) struct Guard<'t> {
     tokenizer: &'t Tokenizer,
     /// A character that neither the template nor the conversation has.
     mark: char,
-    /// The texts of control tokens, ascending.
-    tokens: Vec<&'t str>,
-    /// The same texts, ascending from their last byte to the first.
+    /// The texts of control tokens, ascending from their last byte to the first.
     reversed: Vec<&'t str>,
     /// With which they begin.
     firsts: BTreeSet<char>,
@@ -30,13 +28,11 @@ impl<'t> Guard<'t> {
         take(source);
         conversation.texts(&mut take);
         let mark = candidates().find(|c| !taken.contains(c)).ok_or(Error::NoMark)?;
-        let mut tokens: Vec<&str> = tokenizer.specials.control_texts(&tokenizer.vocab).collect();
-        tokens.sort_unstable();
-        let mut reversed = tokens.clone();
+        let mut reversed: Vec<&str> = tokenizer.specials.control_texts(&tokenizer.vocab).collect();
         reversed.sort_unstable_by(|a, b| a.bytes().rev().cmp(b.bytes().rev()));
-        let firsts = tokens.iter().filter_map(|text| text.chars().next()).collect();
-        let longest = tokens.iter().map(|text| text.len()).max().unwrap_or(0);
-        Ok(Guard { tokenizer, mark, tokens, reversed, firsts, longest })
+        let firsts = reversed.iter().filter_map(|text| text.chars().next()).collect();
+        let longest = reversed.iter().map(|text| text.len()).max().unwrap_or(0);
+        Ok(Guard { tokenizer, mark, reversed, firsts, longest })
     }
 
     /// Whether a text has a character with which a control token begins.
@@ -46,8 +42,8 @@ impl<'t> Guard<'t> {
         found
     }
 
-    /// The text with marks before each character at which a control token begins, before the rest of one at its
-    /// start and the beginning of one at its end. `eager`: before each character with which one could begin.
+    /// The text with marks before each character at which a control token begins, and before the rest of one at its
+    /// start. `eager`: before each character with which one could begin.
     pub(super) fn mark(&self, text: &str, eager: bool) -> String {
         let mut places = Vec::new();
         if self.starts_inside(text) {
@@ -61,8 +57,6 @@ impl<'t> Guard<'t> {
                 places.push(at);
                 from = at + text[at..].chars().next().map_or(1, char::len_utf8);
             }
-            places.extend(self.ends_inside(text));
-            places.sort_unstable();
         }
         places.dedup();
         let mut out = String::with_capacity(text.len() + places.len() * self.mark.len_utf8());
@@ -99,16 +93,6 @@ impl<'t> Guard<'t> {
             let head = &text[..end];
             let place = self.reversed.partition_point(|t| t.bytes().rev().lt(head.bytes().rev()));
             self.reversed[place..].iter().take_while(|t| t.ends_with(head)).any(|t| t.len() > head.len())
-        })
-    }
-
-    /// Where the last characters are the first of a control token, not all of it.
-    fn ends_inside<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let starts = text.char_indices().rev().map(|(at, _)| at).take_while(|at| text.len() - at < self.longest);
-        starts.filter(|at| {
-            let tail = &text[*at..];
-            let place = self.tokens.partition_point(|t| *t < tail);
-            self.tokens[place..].iter().take_while(|t| t.starts_with(tail)).any(|t| t.len() > tail.len())
         })
     }
 }

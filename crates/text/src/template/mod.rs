@@ -108,11 +108,10 @@ impl ChatTemplate {
     /// The prompt of a conversation.
     ///
     /// Special tokens are those that the template writes: a text of the conversation that looks like one stays text. For
-    /// that, marks stand in the texts where such a token would begin (or where a part of one could be joined with
-    /// its neighbours), and the template sees them as characters that nothing else has; templates compare, trim and cut
-    /// texts as ever. Where a text has the first character of such a token at all, it is rendered a second time with
-    /// a mark at each of them; if the two have different special tokens, as when a template joins what was apart, the
-    /// second is taken.
+    /// that, marks stand in the texts where such a token begins and before the rest of one at a text's start. The template
+    /// sees them as a character that nothing else has, and compares, trims and cuts texts as ever. Where a text has the
+    /// first character of such a token at all, the conversation is rendered a second time with a mark at each of
+    /// them; if the two have different special tokens, as when a template joins what was apart, the second is taken.
     ///
     /// # Errors
     /// What the template refuses or can't do, and its limits.
