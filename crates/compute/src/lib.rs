@@ -27,6 +27,7 @@ mod plan;
 mod platform;
 mod reference;
 mod tiles;
+mod weight;
 
 pub use check::ARENA_ALIGN;
 pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};

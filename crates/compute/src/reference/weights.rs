@@ -4,7 +4,7 @@ use super::memory::{Budget, Charge};
 use crate::engine::Weights;
 use crate::plan::WeightSlot;
 use crate::{Error, Result};
-use inkstone_tensor::{Array, Dim, NoMemory, Progress, SourceError, WeightBytes, WeightInfo, WeightSource};
+use inkstone_tensor::{Array, NoMemory, Progress, SourceError, WeightSource};
 use std::sync::Arc;
 
 /// A weight of each slot, in order.
@@ -41,28 +41,12 @@ pub(super) fn load(
     Ok(Weights::new(Arc::new(Loaded { slots: slots.to_vec(), arrays, _charges: charges }), copied))
 }
 
-/// The weight as it lies in its source, if it is of the slot's type.
+/// The weight as it lies in its source.
 fn weight(source: &dyn WeightSource, slot: &WeightSlot) -> Result<Array> {
-    let unreadable = |reason: String| SourceError { tensor: slot.name.to_string(), reason };
-    let info = source.info(&slot.name).ok_or_else(|| unreadable("not in the source".to_owned()))?;
-    let Dim::N(rows) = slot.ty.rows else { return Err(mismatch(slot, &info)) };
-    let cols = info.dims.first() == Some(&(slot.ty.cols as u64));
-    let product = info.dims.iter().skip(1).try_fold(1u64, |product, dim| product.checked_mul(*dim));
-    if info.dtype != slot.ty.dtype || !cols || product != Some(rows as u64) || slot.ty.state {
-        return Err(mismatch(slot, &info));
-    }
-    let bytes: WeightBytes = source.bytes(&slot.name)?;
-    let (offset, len, held) = (bytes.offset, bytes.len, (*bytes.data).as_ref().len());
-    Array::shared(slot.ty.dtype, rows, slot.ty.cols, bytes).ok_or_else(|| {
-        let expected = slot.ty.bytes(&Default::default());
-        unreadable(format!("{len} bytes at {offset} of {held}, expected {expected}")).into()
-    })
-}
-
-fn mismatch(slot: &WeightSlot, info: &WeightInfo) -> Error {
-    let dims: Vec<String> = info.dims.iter().rev().map(u64::to_string).collect();
-    let found = format!("{}[{}]", info.dtype.name().to_ascii_lowercase(), dims.join(", "));
-    Error::WeightType { tensor: slot.name.to_string(), found, expected: slot.ty.to_string() }
+    let bytes = slot.read(source)?;
+    let rows = slot.ty.rows.at(&Default::default());
+    let rest = || SourceError { tensor: slot.name.to_string(), reason: "no whole rows".to_owned() };
+    Ok(Array::shared(slot.ty.dtype, rows, slot.ty.cols, bytes).ok_or_else(rest)?)
 }
 
 fn aligned(array: &Array) -> Result<Array> {
