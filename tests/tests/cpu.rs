@@ -18,7 +18,7 @@ struct Case {
 /// Logits of a file on one instruction set.
 fn logits(file: &Path, ids: &[u32], set: Set, threads: usize, format: &str, chunk: Option<usize>) -> Vec<f32> {
     let name = format!("cpu {}", set.name());
-    let factory = move |options: &EngineOptions| Ok(Arc::new(Cpu::with_set(options, set)?) as _);
+    let factory = move |options: &EngineOptions| Ok(Arc::new(Cpu::new(&options.clone().isa(set.name()))?) as _);
     inkstone::engines::register(name.as_str(), Arc::new(factory));
     let format = Format::named(format).unwrap();
     let options = ModelOptions::default().engine(&name).threads(threads).kv_type(format);

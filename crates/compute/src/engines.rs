@@ -39,17 +39,17 @@ impl Engines {
     /// Opens the engine of this name; with [`Engines::AUTO`] the first one that opens.
     ///
     /// # Errors
-    /// [`Error::NoEngine`], or why the engine (with `auto`: the last one) does not open.
+    /// [`Error::NoEngine`], or why the engine (with `auto`: the best one) does not open.
     pub fn open(&self, name: &str, options: &EngineOptions) -> Result<Arc<dyn Engine>> {
         let known = || [Self::AUTO].into_iter().chain(self.names()).collect::<Vec<_>>().join(", ");
-        let mut refusal = Error::NoEngine { name: name.to_owned(), known: known() };
+        let mut refusal = None;
         for (_, factory) in self.entries.iter().filter(|(n, _)| name == Self::AUTO || n == name) {
             match factory(options) {
                 Ok(engine) => return Ok(engine),
-                Err(error) => refusal = error,
+                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
-        Err(refusal)
+        Err(refusal.unwrap_or_else(|| Error::NoEngine { name: name.to_owned(), known: known() }))
     }
 }
 

@@ -30,6 +30,16 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// An instruction set that is unknown, or that the machine lacks.
+    #[error("engine {engine} has no instruction set {isa} here; there are: {known}")]
+    NoIsa {
+        /// Name of the engine.
+        engine: String,
+        /// What was asked for.
+        isa: String,
+        /// What there is.
+        known: String,
+    },
     /// A buffer would exceed the memory budget.
     #[error("{what} needs {bytes} bytes, and {free} of {budget} are free on {engine}")]
     Budget {

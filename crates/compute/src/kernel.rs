@@ -220,6 +220,8 @@ pub struct EngineOptions {
     pub kernels: Vec<Kernel>,
     /// Names of kernels that are switched off.
     pub without: Vec<String>,
+    /// Name of the only instruction set to use; `None`: all that the machine has.
+    pub isa: Option<String>,
 }
 
 impl EngineOptions {
@@ -240,6 +242,10 @@ impl EngineOptions {
     pub fn without_kernel(mut self, name: impl Into<String>) -> Self {
         self.without.push(name.into());
         self
+    }
+    /// With one instruction set alone.
+    pub fn isa(self, name: impl Into<String>) -> Self {
+        EngineOptions { isa: Some(name.into()), ..self }
     }
     /// The registry of an engine with these options applied.
     pub fn apply(&self, engine: &'static str, layouts: Vec<Layout>, own: Vec<Kernel>) -> Registry {

@@ -26,28 +26,13 @@ impl Cpu {
     /// Its name.
     pub const NAME: &'static str = "cpu";
 
-    /// The engine on this machine, with all instruction sets that the machine has.
+    /// The engine on this machine, with the instruction set of the options, or else with all that the machine has.
     ///
     /// # Errors
-    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`Entry`].
+    /// [`Error::NoIsa`] if the machine lacks the instruction set; [`Error::KernelEntry`] if a kernel from outside has an
+    /// entry that is no [`Entry`].
     pub fn new(options: &EngineOptions) -> Result<Cpu> {
-        let here: Vec<Set> = Set::ALL.into_iter().filter(|s| s.is_here()).collect();
-        Cpu::with(options, &here)
-    }
-
-    /// The same with one instruction set alone.
-    ///
-    /// # Errors
-    /// As [`Cpu::new`], or if the machine does not have it.
-    pub fn with_set(options: &EngineOptions, set: Set) -> Result<Cpu> {
-        if set.is_here() {
-            return Cpu::with(options, &[set]);
-        }
-        let known = Set::ALL.into_iter().filter(|s| s.is_here()).map(Set::name).collect::<Vec<_>>().join(", ");
-        Err(Error::NoEngine { name: format!("{} with {}", Self::NAME, set.name()), known })
-    }
-
-    fn with(options: &EngineOptions, sets: &[Set]) -> Result<Cpu> {
+        let sets = sets(options.isa.as_deref())?;
         if let Some(kernel) = options.kernels.iter().find(|k| !k.entry.is::<Entry>()) {
             let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
             return Err(Error::KernelEntry { kernel, engine, expected: "an inkstone_engine_cpu::Entry" });
@@ -58,9 +43,21 @@ impl Cpu {
         caps.bindings = usize::MAX;
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
-        let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(sets));
+        let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(&sets));
         Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool: Pool::new(threads) })
     }
+}
+
+/// The instruction set of this name, or else all; of those that the machine has, best first.
+fn sets(name: Option<&str>) -> Result<Vec<Set>> {
+    let mut here: Vec<Set> = Set::ALL.into_iter().filter(|s| s.is_here()).collect();
+    let Some(isa) = name else { return Ok(here) };
+    let known = here.iter().map(|s| s.name()).collect::<Vec<_>>().join(", ");
+    here.retain(|s| s.name() == isa);
+    if here.is_empty() {
+        return Err(Error::NoIsa { engine: Cpu::NAME.to_owned(), isa: isa.to_owned(), known });
+    }
+    Ok(here)
 }
 
 impl Engine for Cpu {

@@ -44,6 +44,14 @@ struct Operand {
     consumed: bool,
 }
 
+/// A tile that was claimed.
+struct Item {
+    index: usize,
+    tile: usize,
+    /// See [`Tile::first`].
+    first: bool,
+}
+
 /// The run under way, or the last one.
 struct Run {
     counters: Counters,
@@ -145,7 +153,7 @@ impl Program {
     pub(crate) fn help(&self, scratch: &mut Scratch) {
         let run = self.run();
         let Ok(step) = StepView::new(&run.words) else { return };
-        let mut cursor = 0;
+        let (mut cursor, mut last) = (0, None);
         while let Some((index, tile)) = run.counters.claim(&mut cursor) {
             let mut wait = Wait::default();
             while !run.counters.ready(&self.tiles, index) {
@@ -153,7 +161,9 @@ impl Program {
             }
             // After a failure the tiles that remain are counted, not run.
             if !run.failed.load(Ordering::Relaxed) {
-                let result = catch_unwind(AssertUnwindSafe(|| self.tile(index, tile, &step, run.sizes, scratch)));
+                let first = last.replace(index) != Some(index);
+                let item = Item { index, tile, first };
+                let result = catch_unwind(AssertUnwindSafe(|| self.tile(&item, &step, run.sizes, scratch)));
                 let failure = match result {
                     Ok(result) => result.err().map(Failure::Step),
                     Err(panic) => Some(self.panicked(index, panic.as_ref())),
@@ -167,14 +177,8 @@ impl Program {
         }
     }
 
-    fn tile(
-        &self,
-        index: usize,
-        tile: usize,
-        view: &StepView,
-        sizes: Sizes,
-        scratch: &mut Scratch,
-    ) -> Result<(), StepError> {
+    fn tile(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) -> Result<(), StepError> {
+        let &Item { index, tile, first } = item;
         let (step, code) = (&self.plan.steps[index], &self.steps[index]);
         let grid = &step.grid;
         let (row_block, col_block) = (tile / grid.col_blocks, tile % grid.col_blocks);
@@ -195,7 +199,7 @@ impl Program {
             unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
         });
         let mut outs: SmallVec<[ViewMut; 2]> = outs.collect();
-        (code.entry)(&mut Tile { op: &step.op, step: view, sizes, rows, ins: &ins, outs: &mut outs, scratch })
+        (code.entry)(&mut Tile { op: &step.op, step: view, sizes, rows, first, ins: &ins, outs: &mut outs, scratch })
     }
 
     fn panicked(&self, step: usize, panic: &(dyn Any + Send)) -> Failure {

@@ -20,6 +20,9 @@ pub struct Tile<'a, 'm> {
     pub sizes: Sizes,
     /// The rows of the tile, of what the grid cuts.
     pub rows: Range<usize>,
+    /// Whether this is the worker's first tile of this step in this run. What a kernel puts into `scratch` then stays
+    /// there until the worker's first tile of another step, so a prologue that all tiles share can be done once.
+    pub first: bool,
     /// The operands. What the step consumes has no rows here: it is among the results.
     pub ins: &'a [View<'a>],
     /// The results.
@@ -28,7 +31,8 @@ pub struct Tile<'a, 'm> {
     pub scratch: &'a mut Scratch,
 }
 
-/// Memory that a worker keeps between tiles, so that steps allocate nothing once it has grown.
+/// Memory that a worker keeps between tiles, so that steps allocate nothing once it has grown. It is another worker's in
+/// the next run, and what it holds when [`Tile::first`] is true is left over from any step.
 #[derive(Default)]
 pub struct Scratch {
     floats: Vec<f32>,

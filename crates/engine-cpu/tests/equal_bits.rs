@@ -61,7 +61,7 @@ fn plan(dtype: DType, kernel: &str, rows: usize) -> Plan {
 
 /// The results of a product, by row.
 fn product(set: Set, kernel: &str, weight: &Bytes, x: &[u8], rows: usize) -> Result<Vec<u32>> {
-    let engine = Cpu::with_set(&EngineOptions::default().budget(1 << 24).threads(2), set)?;
+    let engine = Cpu::new(&EngineOptions::default().budget(1 << 24).threads(2).isa(set.name()))?;
     let plan = Arc::new(plan(weight.0, kernel, rows));
     let alloc = |ty: &Type, usage| engine.alloc(ty.bytes(&plan.bucket), usage);
     let ports: Vec<(Port, Buffer)> =

@@ -54,8 +54,12 @@ impl Reference {
     /// ignored.
     ///
     /// # Errors
-    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`ReferenceKernel`].
+    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`ReferenceKernel`];
+    /// [`Error::NoIsa`] if the options name an instruction set, because definitions have none.
     pub fn new(options: &EngineOptions) -> Result<Reference> {
+        if let Some(isa) = options.isa.clone() {
+            return Err(Error::NoIsa { engine: Self::NAME.to_owned(), isa, known: "none".to_owned() });
+        }
         if let Some(kernel) = options.kernels.iter().find(|k| outside(k).is_none()) {
             let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
             return Err(Error::KernelEntry { kernel, engine, expected: "a ReferenceKernel" });

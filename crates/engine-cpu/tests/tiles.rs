@@ -1,0 +1,68 @@
+//! What kernels are told of their tiles.
+
+mod rig;
+
+use inkstone_compute::EngineOptions;
+use inkstone_engine_cpu::Tile;
+use inkstone_tensor::step::StepError;
+use rig::{Rig, input, kernel, output, own, plan, step};
+
+/// 1 where a tile is its worker's first of the step.
+fn mark(tile: &mut Tile) -> Result<(), StepError> {
+    let first = if tile.first { 1.0 } else { 0.0 };
+    tile.rows.clone().for_each(|row| tile.outs[0].row::<f32>(row).fill(first));
+    Ok(())
+}
+
+/// Adds the sum of the whole first operand, which is made once a worker.
+fn add_total(tile: &mut Tile) -> Result<(), StepError> {
+    let whole = tile.ins[0];
+    let total = tile.scratch.floats(1);
+    if tile.first {
+        total[0] = (0..tile.sizes.rows).map(|row| whole.row::<f32>(row)[0]).sum();
+    }
+    for row in tile.rows.clone() {
+        let from = tile.ins[1].row::<f32>(row)[0];
+        tile.outs[0].row::<f32>(row).fill(from + total[0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_first_tile_of_a_step_is_told_so_once_a_run() {
+    let options = EngineOptions::default().threads(1).with_kernel(kernel("mark", mark));
+    let steps = vec![
+        step("mark", 1, &[input(), own(1, true)]),
+        step("mark", 2, &[input(), own(2, true)]),
+        step("map.portable", 1, &[own(1, false), own(2, false), output(3)]),
+    ];
+    let mut rig = Rig::new(&options.isa("portable"), plan(steps)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(rig.run(&[0.0; 6]).unwrap(), [2.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+}
+
+#[test]
+fn what_a_first_tile_keeps_is_there_for_all_tiles_of_its_worker_and_step() {
+    for threads in [1, 2, 5] {
+        let options = EngineOptions::default().threads(threads).with_kernel(kernel("add_total", add_total));
+        let mut steps = Vec::new();
+        for i in 0..20 {
+            let mut whole = if i == 0 { input() } else { own(i, false) };
+            whole.cut.rows = false;
+            let own_rows = if i == 0 { input() } else { own(i, false) };
+            let to = if i == 19 { output(20) } else { own(i + 1, true) };
+            steps.push(step("add_total", 1, &[whole, own_rows, to]));
+        }
+        let mut rig = Rig::new(&options, plan(steps)).unwrap();
+        let mut wanted = vec![1.0f32, -1.0, 0.5, 0.25, -0.625];
+        let fed = wanted.clone();
+        for _ in 0..20 {
+            let total: f32 = wanted.iter().sum();
+            wanted.iter_mut().for_each(|w| *w += total);
+        }
+        for _ in 0..50 {
+            assert_eq!(rig.run(&fed).unwrap(), wanted, "{threads} threads");
+        }
+    }
+}
