@@ -114,13 +114,16 @@ fn the_draft_agrees_with_float64() {
 
 #[test]
 fn stories_end_by_themselves() {
-    let model = Model::embedded(&ModelOptions::default().defaults(Defaults::COMMAND_LINE)).unwrap();
-    let greedy = Options::default().temperature(0.0);
-    let seeded = (1..=5).map(|seed| Options::default().seed(seed));
-    for options in [greedy].into_iter().chain(seeded) {
-        let reply = model.generate("Once upon a time", &options).unwrap();
-        let words = reply.text.split_whitespace().count();
-        assert_eq!(reply.finish, FinishReason::End, "seed {:?}", options.seed);
-        assert!(words >= 60 && reply.ids.len() <= 400, "{words} words in {} tokens", reply.ids.len());
+    for engine in ["reference", "cpu"] {
+        let options = ModelOptions::default().engine(engine).defaults(Defaults::COMMAND_LINE);
+        let model = Model::embedded(&options).unwrap();
+        let greedy = Options::default().temperature(0.0);
+        let seeded = (1..=5).map(|seed| Options::default().seed(seed));
+        for options in [greedy].into_iter().chain(seeded) {
+            let reply = model.generate("Once upon a time", &options).unwrap();
+            let words = reply.text.split_whitespace().count();
+            assert_eq!(reply.finish, FinishReason::End, "{engine}, seed {:?}", options.seed);
+            assert!(words >= 60 && reply.ids.len() <= 400, "{engine}: {words} words in {} tokens", reply.ids.len());
+        }
     }
 }

@@ -51,7 +51,7 @@ fn every_way_to_give_model_and_prompt_gives_the_same_text() {
         &["run", story, "-p", "Once upon a time"],
         &["run", "-m", story, "Once upon a time"],
         &["run", story, "-f", file.to_str().unwrap()],
-        &["run", "-f", file.to_str().unwrap(), "--engine", "reference", "-t", "1"],
+        &["run", "-f", file.to_str().unwrap(), "--engine", "cpu", "-t", "1"],
     ];
     for way in ways {
         assert_eq!(run(&[way, &options].concat()).succeeded().stdout, wanted, "{way:?}");

@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(of_this_build()));
 
-/// What `auto` tries first stands first: the definitions, until the CPU engine has all of its checks.
+/// What `auto` tries first is registered last.
 fn of_this_build() -> Engines {
     let mut engines = Engines::default();
-    engines.register(Cpu::NAME, Arc::new(|options| Ok(Arc::new(Cpu::new(options)?))));
     engines.register(Reference::NAME, Arc::new(|options| Ok(Arc::new(Reference::new(options)?))));
+    engines.register(Cpu::NAME, Arc::new(|options| Ok(Arc::new(Cpu::new(options)?))));
     engines
 }
 
@@ -25,6 +25,10 @@ pub fn register(name: impl Into<String>, factory: Factory) {
 }
 
 /// The names of all engines, in the order that `auto` tries them.
+///
+/// ```
+/// assert_eq!(inkstone::engines::names(), ["cpu", "reference"]);
+/// ```
 pub fn names() -> Vec<String> {
     engines().names().map(str::to_owned).collect()
 }

@@ -199,7 +199,7 @@ mod tests {
             ),
             (&["--logprobs", "21"], "--logprobs \"21\": allowed: a whole number from 0 to 20"),
             (&["--stop", ""], "--stop \"\": allowed: 1 to 256 bytes"),
-            (&["--engine", "gpu"], "--engine \"gpu\": allowed: auto, reference, cpu"),
+            (&["--engine", "gpu"], "--engine \"gpu\": allowed: auto, cpu, reference"),
             (&["--kv-type", "f8"], "--kv-type \"f8\": allowed: f16, f32"),
         ];
         for (arguments, wanted) in cases {
