@@ -128,6 +128,33 @@ fn logits_are_a_numpy_file_of_every_position() {
 }
 
 #[test]
+fn every_instruction_set_gives_the_same_logits_and_one_that_is_not_here_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let story = story();
+    let logits = |isa: &str| {
+        let out = folder.path().join(isa);
+        let arguments = ["logits", story.to_str().unwrap(), "--ids", "1,322,265,310", "--isa", isa, "--out"];
+        let ran = run(&[&arguments[..], &[out.to_str().unwrap()]].concat());
+        if ran.code == Some(0) {
+            return Some(std::fs::read(out).unwrap());
+        }
+        ran.refused(2, &format!("engine cpu has no instruction set {isa} here; there are: "));
+        assert!(ran.stderr.trim_end().ends_with("portable") && !out.exists(), "{}", ran.stderr);
+        None
+    };
+    let portable = logits("portable").expect("plain Rust runs everywhere");
+    for isa in ["avx2", "avx512"] {
+        match logits(isa) {
+            Some(found) => assert!(found == portable, "{isa} has other bits"),
+            None => eprintln!("not on this cpu: {isa}"),
+        }
+    }
+    assert_eq!(logits("sse9"), None);
+    let reference = run(&["run", "Hi", "--engine", "reference", "--isa", "portable"]);
+    reference.refused(2, "engine reference has no instruction set portable here; there are: none");
+}
+
+#[test]
 fn logits_of_ids_outside_the_vocabulary_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x.npy");

@@ -50,8 +50,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Whether an option's value is at fault, rather than a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
+        use inkstone_compute::Error::{NoEngine, NoIsa};
         match self {
-            Error::Option { .. } | Error::Engine(inkstone_compute::Error::NoEngine { .. }) => true,
+            Error::Option { .. } | Error::Engine(NoEngine { .. } | NoIsa { .. }) => true,
             Error::Generate(e) => e.is_usage(),
             _ => false,
         }

@@ -57,7 +57,7 @@ impl Model {
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
         let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);
         let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata())?);
-        let engine = engines::open(&options.engine, &EngineOptions::default().threads(options.threads))?;
+        let engine = engines::open(&options.engine, &engine_options(options))?;
         let chosen = context::choose(&graph, options, engine.caps())?;
         let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
         (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
@@ -151,4 +151,10 @@ impl Model {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// What of the options is the engine's.
+fn engine_options(options: &ModelOptions) -> EngineOptions {
+    let engine = EngineOptions::default().threads(options.threads);
+    options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
 }

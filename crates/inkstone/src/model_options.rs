@@ -16,6 +16,9 @@ pub struct ModelOptions {
     pub engine: String,
     /// Threads; 0: as many as the machine has.
     pub threads: usize,
+    /// Name of the only instruction set that kernels use (the bits are those of every other); without it the best that
+    /// the machine has.
+    pub isa: Option<String>,
     /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
     /// holds.
     pub ctx: Option<u32>,
@@ -38,6 +41,7 @@ impl Default for ModelOptions {
         ModelOptions {
             engine: "auto".to_owned(),
             threads: 0,
+            isa: None,
             ctx: None,
             kv_type: Format::default(),
             mmap: true,
@@ -65,6 +69,8 @@ setters! {
     engine: &str => engine.to_owned();
     /// Sets [`ModelOptions::threads`](#structfield.threads).
     threads: usize => threads;
+    /// Sets [`ModelOptions::isa`](#structfield.isa).
+    isa: &str => Some(isa.to_owned());
     /// Sets [`ModelOptions::ctx`](#structfield.ctx).
     ctx: u32 => Some(ctx);
     /// Sets [`ModelOptions::kv_type`](#structfield.kv_type).

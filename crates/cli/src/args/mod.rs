@@ -73,6 +73,9 @@ pub(crate) struct EngineArgs {
     /// Threads that compute [default: one a core]
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 1024))]
     pub(crate) threads: Option<usize>,
+    /// Instruction set of the kernels: portable, avx2, avx512; the bits are the same [default: the best that is here]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) isa: Option<String>,
     /// Tokens that prompt and text may have together [default: what the model was trained for, if it fits]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]

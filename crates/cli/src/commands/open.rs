@@ -29,6 +29,7 @@ pub(super) fn model(
     let mut options = ModelOptions::default();
     options.engine = engine.engine.clone();
     options.threads = engine.threads.unwrap_or(0);
+    options.isa = engine.isa.clone();
     options.ctx = engine.ctx;
     options.kv_type = engine.kv_type;
     options.chunk = chunk;
