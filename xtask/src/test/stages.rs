@@ -26,9 +26,10 @@ pub static STAGES: &[Stage] = &[
         needs: &[&RUSTFMT],
         cases: once,
         run: |c, _| {
-            // The fuzz targets are a workspace of their own.
-            let manifests =
-                ["Cargo.toml", "fuzz/Cargo.toml"].into_iter().filter(|m| c.workspace.root().join(m).exists());
+            // The fuzz targets and the examples are workspaces of their own.
+            let manifests = ["Cargo.toml".to_owned(), "fuzz/Cargo.toml".to_owned()].into_iter();
+            let manifests = manifests.chain(examples(c)?.into_iter().map(|name| example(&name)));
+            let manifests = manifests.filter(|m| c.workspace.root().join(m).exists());
             let check =
                 |manifest| c.program(&format!("cargo fmt --all --check --manifest-path {manifest} -- --color never"));
             c.programs("fmt", manifests.map(check))
@@ -121,6 +122,23 @@ pub static STAGES: &[Stage] = &[
         run: |c, _| c.programs("doctest", [c.program("cargo test --workspace --doc --no-fail-fast")]),
     },
     Stage {
+        name: "examples",
+        what: "the packages below examples, as a program outside would have them: their tests, and a run",
+        needs: &[],
+        cases: examples,
+        run: |c, name| {
+            // With the versions of the workspace, of which all are at hand.
+            let lock = |folder: &Path| folder.join("Cargo.lock");
+            let (from, to) = (lock(c.workspace.root()), lock(&c.workspace.root().join("examples").join(name)));
+            std::fs::copy(&from, &to).map_err(|source| Error::File { path: to, source })?;
+            let cargo = |command| {
+                let line = format!("cargo {command} --manifest-path {} --target-dir", example(name));
+                c.program(&line).arg(c.workspace.target())
+            };
+            c.programs(&format!("examples {name}"), ["test", "run"].map(cargo))
+        },
+    },
+    Stage {
         name: "docs",
         what: "the documentation without warnings",
         needs: &[],
@@ -193,6 +211,20 @@ fn once(_: &Context) -> Result<Vec<String>, Error> {
 
 fn packages(context: &Context) -> Result<Vec<String>, Error> {
     Ok(context.workspace.packages().iter().map(|p| p.name.clone()).collect())
+}
+
+/// Folders below `examples` that are packages.
+fn examples(context: &Context) -> Result<Vec<String>, Error> {
+    let folder = context.workspace.root().join("examples");
+    let manifests = files_below(&folder)?.into_iter().filter(|file| file.ends_with("Cargo.toml"));
+    let packages = manifests.filter_map(|file| Some(file.parent()?.strip_prefix(&folder).ok()?.to_owned()));
+    let mut names: Vec<String> = packages.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn example(name: &str) -> String {
+    format!("examples/{name}/Cargo.toml")
 }
 
 fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {
