@@ -63,15 +63,13 @@ impl Pattern {
 pub struct Tiling {
     /// Rows a tile; `usize::MAX` for all.
     pub row_block: usize,
-    /// Columns of the first result a tile; `usize::MAX` for all.
+    /// Columns of one result a tile; `usize::MAX` for all columns of all results. See [`Grid::columns`](crate::Grid).
     pub col_block: usize,
-    /// Blocks of columns.
-    pub col_blocks: usize,
 }
 
 impl Tiling {
     /// One tile.
-    pub const WHOLE: Tiling = Tiling { row_block: usize::MAX, col_block: usize::MAX, col_blocks: 1 };
+    pub const WHOLE: Tiling = Tiling { row_block: usize::MAX, col_block: usize::MAX };
 }
 
 /// A row of a registry.
@@ -83,8 +81,11 @@ pub struct Kernel {
     pub implements: Pattern,
     /// Features of the device that it needs (names as in [`Caps::features`]).
     pub requires: &'static [&'static str],
-    /// Its arithmetic.
+    /// Its arithmetic; a region's kernel has that of each member instead.
     pub numerics: Numerics,
+    /// Of a region's kernel: the member ops that it does, by name, and its arithmetic for each. A region takes its place
+    /// only where these are the ones that its members have alone, so that both give the same bits.
+    pub members: &'static [(&'static str, Numerics)],
     /// Dtypes of weights that it reads; empty: all that can be decoded.
     pub weights: &'static [DType],
     /// Layouts of weights that it reads.
@@ -114,6 +115,8 @@ pub struct Query<'a> {
     pub weights: &'a [(DType, Layout)],
     /// The arithmetic that these weights were given; `None`: any.
     pub numerics: Option<Numerics>,
+    /// The members of a region and the arithmetic that each must have; none: any.
+    pub members: &'a [(&'a str, Numerics)],
     /// Rows of the bucket.
     pub rows: usize,
     /// Operands and results: bindings that a device needs.
@@ -177,6 +180,7 @@ impl Kernel {
             implements,
             requires: &[],
             numerics: Numerics::DEFINITION,
+            members: &[],
             weights: &[],
             layouts: &[Layout::FILE],
             activations: None,
@@ -184,6 +188,11 @@ impl Kernel {
             tiling: |_, _| Tiling::WHOLE,
             entry,
         }
+    }
+
+    /// The arithmetic that a region's kernel has for a member op; `None`: it does not do this op.
+    pub fn member(&self, op: &str) -> Option<Numerics> {
+        self.members.iter().find(|(name, _)| *name == op).map(|(_, numerics)| *numerics)
     }
 
     /// Why it can't answer a query; `None` if it can.
@@ -200,6 +209,13 @@ impl Kernel {
         }
         if let Some(numerics) = q.numerics.filter(|n| *n != self.numerics) {
             return Some(format!("numerics {}, not {numerics}", self.numerics));
+        }
+        for (op, numerics) in q.members {
+            match self.member(op) {
+                None => return Some(format!("does no {op}")),
+                Some(own) if own != *numerics => return Some(format!("numerics {own} of {op}, not {numerics}")),
+                Some(_) => {}
+            }
         }
         if q.rows > self.rows {
             return Some(format!("{} rows > {}", q.rows, self.rows));

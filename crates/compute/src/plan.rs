@@ -1,10 +1,11 @@
 //! The compiled program, as plain data: no pointers, no engine types. Each step carries its op, which is its meaning,
 //! and the name of a kernel, which is a choice; so every engine that knows the op can run the plan.
 
-use crate::kernel::{Layout, Numerics};
+use crate::kernel::{Layout, Numerics, Tiling};
 use inkstone_tensor::{Dim, Op, Sizes, Type, fnv1a};
 use smallvec::SmallVec;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Values that pass from one plan to the next, or to the host.
@@ -74,20 +75,50 @@ pub struct Arg {
     pub cut: Cut,
 }
 
-/// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns.
+/// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns. Blocks
+/// of columns go through the results that are cut by columns one after the other: a tile owns columns of one of them and
+/// none of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// What is cut into blocks of rows.
     pub rows: Dim,
     /// Rows a tile; `usize::MAX` for all.
     pub row_block: usize,
-    /// Columns of the first result a tile; `usize::MAX` for all.
+    /// Columns of one result a tile; `usize::MAX` for all columns of all results.
     pub col_block: usize,
-    /// Blocks of columns.
+    /// Blocks of columns, of all results together.
     pub col_blocks: usize,
 }
 
 impl Grid {
+    /// The tiles of a step with these operands and results, as a kernel cuts them. States are not cut by columns: their
+    /// places are the step's to name.
+    pub fn new(tiling: Tiling, ins: &[Type], outs: &[Type]) -> Grid {
+        let Tiling { row_block, col_block } = tiling;
+        let uncut = Grid { rows: Grid::along(ins, outs), row_block, col_block, col_blocks: 1 };
+        if col_block == usize::MAX {
+            return uncut;
+        }
+        let blocks = outs.iter().filter(|t| !t.state).map(|t| uncut.blocks_of(t.cols));
+        Grid { col_blocks: blocks.fold(0, usize::saturating_add).max(1), ..uncut }
+    }
+    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes.
+    pub fn cut(&self, ty: &Type, write: bool) -> Cut {
+        Cut {
+            rows: self.row_block != usize::MAX && ty.rows == self.rows && !ty.state,
+            cols: write && self.col_blocks > 1 && !ty.state,
+        }
+    }
+    /// Blocks of columns that a cut result takes.
+    pub fn blocks_of(&self, cols: usize) -> usize {
+        cols.div_ceil(self.col_block.max(1))
+    }
+    /// The columns that the tiles of block `block` own of a cut result of `cols` columns whose blocks begin with `first`
+    /// ([`Step::first_blocks`]); none if the block is another result's.
+    pub fn columns(&self, block: usize, first: usize, cols: usize) -> Range<usize> {
+        let start = block.checked_sub(first).map_or(cols, |i| i.saturating_mul(self.col_block)).min(cols);
+        start..start.saturating_add(self.col_block).min(cols)
+    }
     /// What the work of an op is cut along: the ragged dimension of its results, or else of its operands (the last
     /// that has one). Places of a state don't count: they are not the step's.
     pub fn along(ins: &[Type], outs: &[Type]) -> Dim {
@@ -120,6 +151,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// The block of columns that each result begins with; one that is not cut takes no blocks.
+    pub fn first_blocks(&self) -> impl Iterator<Item = usize> {
+        self.outs().scan(0usize, |next, a| {
+            let first = *next;
+            *next = first.saturating_add(if a.cut.cols { self.grid.blocks_of(a.ty.cols) } else { 0 });
+            Some(first)
+        })
+    }
     /// The operands.
     pub fn ins(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| !a.write)

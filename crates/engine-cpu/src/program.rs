@@ -42,6 +42,8 @@ struct Operand {
     cut: Cut,
     /// A state that this step writes: reached through the result.
     consumed: bool,
+    /// Of a result that is cut by columns: the block that its columns begin with.
+    first_block: usize,
 }
 
 /// A tile that was claimed.
@@ -194,7 +196,7 @@ impl Program {
         });
         let ins: SmallVec<[View; 8]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
-            let cols = if o.cut.cols { block(col_block, grid.col_block, o.ty.cols) } else { 0..o.ty.cols };
+            let cols = if o.cut.cols { grid.columns(col_block, o.first_block, o.ty.cols) } else { 0..o.ty.cols };
             // SAFETY: as above; the cuts of the tiles of a step are disjoint.
             unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
         });
@@ -227,7 +229,7 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
             }
         };
         let consumed = !a.write && a.ty.state && step.outs().any(|o| o.region == a.region);
-        Ok(Operand { place, ty: a.ty, cut: a.cut, consumed })
+        Ok(Operand { place, ty: a.ty, cut: a.cut, consumed, first_block: 0 })
     };
     let kernel = registry.get(&step.kernel).and_then(|k| k.entry.downcast_ref::<Entry>());
     Ok(Code {
@@ -237,7 +239,11 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
             expected: "an inkstone_engine_cpu::Entry",
         })?,
         ins: step.ins().map(operand).collect::<Result<_>>()?,
-        outs: step.outs().map(operand).collect::<Result<_>>()?,
+        outs: step
+            .outs()
+            .zip(step.first_blocks())
+            .map(|(a, first_block)| Ok(Operand { first_block, ..operand(a)? }))
+            .collect::<Result<_>>()?,
     })
 }
 

@@ -127,9 +127,7 @@ pub enum Error {
         mismatch: Mismatch,
     },
     /// A kernel cuts its work into blocks of nothing.
-    #[error(
-        "kernel {kernel} cuts {op} into blocks of {rows} rows and {cols} columns, {col_blocks} side by side; none may be 0"
-    )]
+    #[error("kernel {kernel} cuts {op} into blocks of {rows} rows and {cols} columns; none may be 0")]
     Tiling {
         /// Its name.
         kernel: &'static str,
@@ -139,8 +137,6 @@ pub enum Error {
         rows: usize,
         /// Columns a tile.
         cols: usize,
-        /// Blocks of columns.
-        col_blocks: usize,
     },
     /// The values of a plan need more bytes than can be counted.
     #[error(

@@ -57,7 +57,7 @@ impl<'a> Context<'a> {
     ) -> Query<'q> {
         let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
         let rows = Grid::along(&ins, &outs).at(&self.bucket);
-        Query { op: &node.op, weights, numerics, rows, bindings: ins.len() + outs.len() }
+        Query { op: &node.op, weights, numerics, members: &[], rows, bindings: ins.len() + outs.len() }
     }
 
     /// The memory that a source names.

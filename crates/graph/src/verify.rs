@@ -148,25 +148,31 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A state that is consumed lives on in the last result, and states come from nowhere else.
-    fn consume(&mut self, entity: &str, Node { op, ins, outs }: &Node, at: Option<&'static Location<'static>>) {
+    /// States that are consumed live on in the last results, and states come from nowhere else.
+    fn consume(&mut self, entity: &str, node: &Node, at: Option<&'static Location<'static>>) {
         let body = self.body;
-        let consumed = op.consumes().and_then(|i| ins.get(i)).copied();
-        let next = consumed.and(outs.last()).copied();
-        for &v in outs.iter().filter(|v| body.ty(**v).state && Some(**v) != next) {
+        let versions: Vec<(ValueId, ValueId)> = node.versions().collect();
+        for &v in node.outs.iter().filter(|v| body.ty(**v).state && !versions.iter().any(|(_, next)| next == *v)) {
             self.fault(entity, format!("{v} is a state that comes from none"), at);
         }
-        let Some(state) = consumed else { return };
-        if ins.iter().filter(|v| **v == state).count() > 1 {
-            self.fault(entity, format!("{state} is consumed and read by the same node"), at);
-        }
-        match next {
-            Some(next) if body.ty(next) == body.ty(state) => {
-                self.known[next.at()].state_of = self.known[state.at()].state_of;
+        for state in node.op.consumes().into_iter().filter_map(|i| node.ins.get(i).copied()) {
+            if node.ins.iter().filter(|v| **v == state).count() > 1 {
+                self.fault(entity, format!("{state} is consumed and read by the same node"), at);
             }
-            _ => self.fault(entity, format!("{state} is consumed, but the last result is not its next version"), at),
+            match versions.iter().find(|(consumed, _)| *consumed == state) {
+                Some((_, next)) if body.ty(*next) == body.ty(state) => {
+                    self.known[next.at()].state_of = self.known[state.at()].state_of;
+                }
+                _ => {
+                    self.fault(
+                        entity,
+                        format!("{state} is consumed, but no result in its place is its next version"),
+                        at,
+                    );
+                }
+            }
+            self.known[state.at()].consumed = Some(entity.to_owned());
         }
-        self.known[state.at()].consumed = Some(entity.to_owned());
     }
 
     /// A value that is defined here: in range, once, of a type that has bytes.
@@ -196,7 +202,7 @@ impl<'a> Check<'a> {
         self.fault(entity, text, at);
     }
 
-    /// An engine gives a region one state to update, whose next version is the last result.
+    /// The states that a region updates are its last outputs, in the order of the inputs.
     fn region_states(&mut self, at: Option<&'static Location<'static>>) {
         let consumed: Vec<ValueId> = self
             .body
@@ -205,15 +211,16 @@ impl<'a> Check<'a> {
             .copied()
             .filter(|v| self.known.get(v.at()).is_some_and(|k| k.consumed.is_some()))
             .collect();
-        if consumed.len() > 1 {
-            let list = consumed.iter().map(ValueId::to_string).collect::<Vec<_>>().join(", ");
-            self.fault("region", format!("{list} are consumed, a region can consume one state"), at);
-        }
-        let last = self.body.outputs.last().and_then(|v| self.known.get(v.at())).and_then(|k| k.state_of);
-        if let [state] = consumed[..]
-            && last != Some(state)
-        {
-            self.fault("region", format!("the last version of {state} is not the last output"), at);
+        let outputs = &self.body.outputs;
+        let last = &outputs[outputs.len().saturating_sub(consumed.len())..];
+        for (i, state) in consumed.into_iter().enumerate() {
+            if last.get(i).and_then(|v| self.known.get(v.at())).and_then(|k| k.state_of) != Some(state) {
+                self.fault(
+                    "region",
+                    format!("the last version of {state} is not in its place of the last outputs"),
+                    at,
+                );
+            }
         }
     }
 

@@ -145,7 +145,7 @@ fn engines_without_kernels_or_buckets_are_errors() {
     let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS).unwrap_err().to_string();
     assert_eq!(error, "engine made-up names no buckets of rows");
     let mut zero = reference();
-    zero.kernels[0].tiling = |_, _| inkstone_compute::Tiling { row_block: 0, col_block: 1, col_blocks: 1 };
+    zero.kernels[0].tiling = |_, _| inkstone_compute::Tiling { row_block: 0, col_block: 1 };
     let error = compiled(&graphs, &zero).unwrap_err().to_string();
     assert!(error.starts_with("kernel eval cuts begin_step into blocks of 0 rows"), "{error}");
 }

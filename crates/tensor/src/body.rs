@@ -1,6 +1,6 @@
 //! Straight-line lists of ops in SSA form: each value is defined once, by an input or by a node before its uses.
 
-use crate::op::{Arrays, Cost, Mismatch, Op, OpDef, Operands, Types};
+use crate::op::{Arrays, Consumed, Cost, Mismatch, Op, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Sizes, Type};
 use smallvec::SmallVec;
@@ -32,6 +32,17 @@ pub struct Node {
     pub ins: SmallVec<[ValueId; 4]>,
     /// Into what.
     pub outs: SmallVec<[ValueId; 2]>,
+}
+
+impl Node {
+    /// The states that it consumes, each with its next version: they are the last results, in the order of
+    /// [`Op::consumes`].
+    pub fn versions(&self) -> impl Iterator<Item = (ValueId, ValueId)> {
+        let consumed = self.op.consumes();
+        let first = self.outs.len().saturating_sub(consumed.len());
+        let next = self.outs[first..].iter().copied();
+        consumed.into_iter().filter_map(|i| self.ins.get(i).copied()).zip(next)
+    }
 }
 
 /// Inputs, nodes in order, outputs.
@@ -75,10 +86,10 @@ impl Body {
             values[v.at()] = Some(input(i));
         }
         for Node { op, ins, outs } in &self.nodes {
-            let consumed = op.consumes().map(|i| ins[i]);
-            let operands = ins.iter().map(|v| {
+            let consumed = op.consumes();
+            let operands = ins.iter().enumerate().map(|(i, v)| {
                 let value = &mut values[v.at()];
-                if consumed == Some(*v) { value.take() } else { value.clone() }.expect("defined and not consumed")
+                if consumed.contains(&i) { value.take() } else { value.clone() }.expect("defined and not consumed")
             });
             let operands = operands.collect();
             for (v, result) in outs.iter().zip(op.eval(step, operands)) {
@@ -107,11 +118,11 @@ impl OpDef for Region {
         self.body.nodes.iter().map(|n| n.op.to_string()).collect::<Vec<_>>().join("; ")
     }
 
-    fn consumes(&self) -> Option<usize> {
-        self.body.nodes.iter().find_map(|n| {
-            let state = n.ins[n.op.consumes()?];
-            self.body.inputs.iter().position(|v| *v == state)
-        })
+    /// The inputs that a node consumes, in their order. The last outputs are the newest versions of them.
+    fn consumes(&self) -> Consumed {
+        let consumed: SmallVec<[ValueId; 2]> =
+            self.body.nodes.iter().flat_map(|n| n.versions().map(|(state, _)| state)).collect();
+        (0..self.body.inputs.len()).filter(|i| consumed.contains(&self.body.inputs[*i])).collect()
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
@@ -133,5 +144,45 @@ impl OpDef for Region {
             sum.saturating_add(n.op.cost(&ins, &outs, sizes).flops)
         });
         Cost { bytes: Cost::moved(ins, outs, sizes), flops }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Advance;
+    use crate::step::{ROWS, StepBuffer, carry::CARRY};
+    use smallvec::smallvec;
+
+    /// Advances two states.
+    fn two_states() -> Region {
+        let mut body = Body::default();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|_| body.value(CARRY));
+        let rows = body.value(ROWS);
+        let advance = |from, to| Node { op: Advance.into(), ins: smallvec![from, rows], outs: smallvec![to] };
+        body.nodes = vec![advance(b, d), advance(a, c)];
+        (body.inputs, body.outputs) = (vec![a, rows, b], vec![c, d]);
+        Region { name: "two".to_owned(), body }
+    }
+
+    #[test]
+    fn a_region_names_all_states_that_it_consumes_in_the_order_of_its_operands() {
+        let region = two_states();
+        assert_eq!(region.consumes()[..], [0, 2]);
+        let node = &region.body.nodes[0];
+        assert_eq!(node.versions().collect::<Vec<_>>(), [(ValueId(1), ValueId(3))]);
+    }
+
+    #[test]
+    fn states_of_a_region_stay_where_they_are() {
+        let words = StepBuffer::with_capacity(1, 1, 1, 1).encode(0, 0).to_vec();
+        let step = StepView::new(&words).unwrap();
+        let sizes = step.sizes(0);
+        let state = || Array::zeros(CARRY.dtype, CARRY.rows.at(&sizes), CARRY.cols).unwrap();
+        let (first, second) = (state(), state());
+        let at = [&first, &second].map(|a| a.bytes().as_ptr());
+        let rows = Array::zeros(ROWS.dtype, 0, ROWS.cols).unwrap();
+        let outs = two_states().eval(&step, Arrays::from_iter([first, rows, second]));
+        assert_eq!([&outs[0], &outs[1]].map(|a| a.bytes().as_ptr()), at);
     }
 }

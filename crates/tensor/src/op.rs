@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub type Types = SmallVec<[Type; 2]>;
 /// Values of operands or results.
 pub type Arrays = SmallVec<[Array; 8]>;
+/// Indices of operands that are consumed.
+pub type Consumed = SmallVec<[usize; 2]>;
 
 /// An operand that does not fit, and what would.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,9 +56,9 @@ pub trait OpDef {
         String::new()
     }
 
-    /// The operand that is consumed: a state, whose memory becomes the last result.
-    fn consumes(&self) -> Option<usize> {
-        None
+    /// The operands that are consumed: states, whose memory becomes the last results, in the same order.
+    fn consumes(&self) -> Consumed {
+        Consumed::new()
     }
 
     /// The types of the results.
@@ -65,8 +67,8 @@ pub trait OpDef {
     /// The operand that does not fit.
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch>;
 
-    /// The definition: results from operands, in plain loops with sums in f64. The operand that is consumed is moved
-    /// in and comes back as the last result.
+    /// The definition: results from operands, in plain loops with sums in f64. The operands that are consumed are
+    /// moved in and come back as the last results.
     ///
     /// # Panics
     /// If the operands are not of types that `infer` accepts, or the step names rows, pages or tokens that are not there.
@@ -215,7 +217,7 @@ impl Op {
     }
 
     /// See [`OpDef::consumes`].
-    pub fn consumes(&self) -> Option<usize> {
+    pub fn consumes(&self) -> Consumed {
         self.def().consumes()
     }
 

@@ -5,7 +5,8 @@
 //!   by the plan before it is read.
 //! - Weights, states and ports are in the interface, with the same types, from their first byte on.
 //! - A state that a step consumes is written in the same place, and no other state is written; weights are never.
-//! - Results of one step do not overlap; a grid has blocks, and tiles that can be counted.
+//! - Results of one step do not overlap; a grid has tiles that can be counted, and as many blocks of columns as its
+//!   results take.
 //!
 //! That no value of the arena is overwritten before its last use is not checked here: it depends on which value a step
 //! means, and is the compiler's to check.
@@ -130,13 +131,14 @@ fn check_types(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
 
 /// What is consumed is written, in place; what is written was an operand, once.
 fn check_states(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
-    if let Some(consumed) = op.consumes().and_then(|i| ins.get(i)) {
+    let consumed = op.consumes();
+    let next = outs.iter().skip(outs.len().saturating_sub(consumed.len()));
+    for (consumed, next) in consumed.iter().filter_map(|i| ins.get(*i)).zip(next) {
         if !outs.iter().any(|o| o.region == consumed.region) {
             return Err(format!("{consumed} is consumed, but not written"));
         }
-        let elsewhere = outs.last().is_some_and(|o| o.region != consumed.region);
-        if elsewhere && !matches!(op, Op::Region(_)) {
-            return Err(format!("{consumed} is consumed, but another value is the last result"));
+        if next.region != consumed.region {
+            return Err(format!("{consumed} is consumed, but {next} is the result in its place"));
         }
     }
     for out in outs.iter().filter(|o| o.ty.state) {
@@ -169,6 +171,14 @@ fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
     }
     if grid.row_blocks(bucket).checked_mul(grid.col_blocks).is_none_or(|tiles| tiles > u32::MAX as usize) {
         return Err(format!("{} x {} tiles, allowed: {}", grid.row_blocks(bucket), grid.col_blocks, u32::MAX));
+    }
+    if let Some(a) = step.ins().find(|a| a.cut.cols) {
+        return Err(format!("operand {a} {} is cut by columns, allowed: results", a.ty));
+    }
+    let cut = step.outs().filter(|a| a.cut.cols).map(|a| grid.blocks_of(a.ty.cols));
+    let takes = cut.fold(0, usize::saturating_add).max(1);
+    if takes != grid.col_blocks {
+        return Err(format!("{} blocks of {} columns, its results take {takes}", grid.col_blocks, grid.col_block));
     }
     Ok(())
 }

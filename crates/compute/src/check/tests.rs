@@ -1,7 +1,7 @@
 //! One test a rule: the smallest plan that breaks it.
 
 use crate::conformance::plan::{How, PlanBuilder};
-use crate::plan::{Plan, Port, Region};
+use crate::plan::{Arg, Plan, Port, Region};
 use crate::{Bindings, Buffer, Error, Layout, Numerics, Weights};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
@@ -125,6 +125,29 @@ fn states_are_read_and_written_in_the_same_place() {
         p.steps[ADD].args = args.into();
     });
     assert_eq!(text, "2: state state1 is read 2 times and written 2 times, allowed: once each");
+    let text = fault(|p| {
+        two_caches(p);
+        p.steps[WRITE].args.swap(4, 5);
+    });
+    assert_eq!(text, "3: state1 is consumed, but state2 is the result in its place");
+}
+
+/// Makes the write one of two caches.
+fn two_caches(p: &mut Plan) {
+    let interface = Arc::make_mut(&mut p.interface);
+    interface.states.push(interface.states[1].clone());
+    let step = &mut p.steps[WRITE];
+    step.op = Op::Region(Arc::new(Fused { name: "two".into(), body: cache_twice() }));
+    let [a, x, rows, next] = [0, 1, 2, 3].map(|i| step.args[i].clone());
+    let second = |a: &Arg| Arg { region: Region::State(2), ..a.clone() };
+    step.args = smallvec![a.clone(), second(&a), x, rows, next.clone(), second(&next)];
+}
+
+#[test]
+fn a_region_may_write_several_states() {
+    let mut plan = good();
+    two_caches(&mut plan);
+    plan.check().unwrap();
 }
 
 /// Writes two caches.
@@ -161,6 +184,9 @@ fn bodies_of_regions_are_well_formed() {
         let text = format!("2: output %{bad} is not defined, was consumed, or is an output twice");
         assert_eq!(broken(|b| b.outputs[0].0 = bad), text);
     }
+    let lost = |v| format!("2: {v} is consumed, but its newest version is not in its place of the last outputs");
+    assert_eq!(broken(|b| b.outputs.swap(0, 1)), lost("%0"));
+    assert_eq!(broken(|b| b.outputs.truncate(1)), lost("%1"));
     assert_eq!(
         broken(|b| b.nodes[0].ins[2] = b.nodes[0].ins[0]),
         "2: kv_write: operand 2 is state f16[Slots, 8], expected u32[Rows, 3]"
@@ -229,6 +255,31 @@ fn grids_have_tiles_that_can_be_counted() {
     assert_eq!(fault(|p| p.steps[ADD].grid.col_block = 0), "2: a grid of 0 columns a tile");
     assert_eq!(fault(|p| p.steps[ADD].grid.col_blocks = 0), "2: a grid of 0 blocks of columns a tile");
     assert!(fault(|p| p.steps[ADD].grid.col_blocks = usize::MAX).contains("tiles, allowed"));
+}
+
+#[test]
+fn grids_cover_their_results() {
+    let cut = |blocks| {
+        move |p: &mut Plan| {
+            let step = &mut p.steps[ADD];
+            (step.grid.col_block, step.grid.col_blocks) = (3, blocks);
+            step.args[2].cut.cols = true;
+        }
+    };
+    let mut plan = good();
+    cut(3)(&mut plan);
+    plan.check().unwrap();
+    for blocks in [1, 2, 4] {
+        assert_eq!(fault(cut(blocks)), format!("2: {blocks} blocks of 3 columns, its results take 3"));
+    }
+    assert_eq!(
+        fault(|p| p.steps[ADD].grid.col_blocks = 2),
+        format!("2: 2 blocks of {} columns, its results take 1", usize::MAX)
+    );
+    assert_eq!(
+        fault(|p| p.steps[ADD].args[0].cut.cols = true),
+        "2: operand arena+64/c f32[Rows, 8] is cut by columns, allowed: results"
+    );
 }
 
 #[test]

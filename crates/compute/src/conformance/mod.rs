@@ -129,7 +129,7 @@ fn candidates<'a>(
         let alone = Registry { kernels: vec![(*kernel).clone()], ..registry.clone() };
         let asked = registry.layouts.iter().map(|layout| {
             let weights: Vec<(DType, Layout)> = matrices.iter().map(|d| (*d, *layout)).collect();
-            let query = Query { op, weights: &weights, numerics: None, rows, bindings };
+            let query = Query { op, weights: &weights, numerics: None, members: &[], rows, bindings };
             alone.find(&query, engine.caps()).map(|_| *layout)
         });
         match asked.reduce(|first, next| first.or(next)) {

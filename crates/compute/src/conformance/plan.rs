@@ -3,7 +3,7 @@
 
 use crate::check::ARENA_ALIGN;
 use crate::kernel::{Kernel, Layout, Numerics, Tiling};
-use crate::plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
+use crate::plan::{Arg, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 use inkstone_tensor::op::Mismatch;
 use inkstone_tensor::{Op, Sizes, Type};
 use std::sync::Arc;
@@ -89,12 +89,9 @@ impl PlanBuilder {
                 }
             })
             .collect();
-        let Tiling { row_block, col_block, col_blocks } = how.tiling;
-        let grid = Grid { rows: Grid::along(&types, &results), row_block, col_block, col_blocks };
+        let grid = Grid::new(how.tiling, &types, &results);
         let arg = |p: &Place, write| {
-            let rows = row_block != usize::MAX && p.ty.rows == grid.rows && !p.ty.state;
-            let cols = write && col_blocks > 1 && p.ty.cols == results[0].cols && !p.ty.state;
-            let cut = Cut { rows, cols };
+            let cut = grid.cut(&p.ty, write);
             Arg { region: p.region, offset: p.offset, ty: p.ty, value: p.value, write, cut }
         };
         let args = ins.iter().map(|p| arg(p, false)).chain(outs.iter().map(|p| arg(p, true))).collect();

@@ -3,12 +3,14 @@ use crate::conformance::plan::{How, Place, PlanBuilder};
 use crate::kernel::{Layout, Numerics, Tiling};
 use crate::plan::{Port, Region};
 use crate::{Cut, Error};
+use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, By, Embed, Expr, GatherRows, KvWrite, Map, Term};
 use inkstone_tensor::step::{RECORDS, carry};
 use inkstone_tensor::{DType, Op, Type};
+use smallvec::smallvec;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: 32 };
 /// What a step may have: nothing, rows only, both; fewer than the bucket, too.
@@ -27,7 +29,7 @@ fn map(inputs: usize) -> Op {
 
 /// Two layers and a head. The arena is reused as a compiler would: what is dead is overwritten.
 fn plan() -> Plan {
-    let cut = How { kernel: "tiled", tiling: Tiling { row_block: 2, col_block: 8, col_blocks: 2 } };
+    let cut = How { kernel: "tiled", tiling: Tiling { row_block: 2, col_block: 8 } };
     let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
     let mut b = PlanBuilder::new("body+head", BUCKET);
     let carry = b.state("carry", carry::CARRY);
@@ -174,6 +176,45 @@ fn results_that_tiles_share_are_hazards() {
     assert!(shared(program(|s| s.args[1].cut = Cut { rows: false, cols: true })));
     // On the bytes of an operand, which other tiles read.
     assert!(shared(program(|s| s.args[1].offset = s.args[0].offset)));
+}
+
+/// A step with results of 20 and 8 columns, of which tiles of 8 columns are cut.
+fn two_results(cut: [bool; 2]) -> Plan {
+    let mut body = Body::default();
+    let ins = [20, 8].map(|cols| body.value(Type::f32(Dim::Rows, cols)));
+    let outs = [20, 8].map(|cols| body.value(Type::f32(Dim::Rows, cols)));
+    let copy = |i: usize| Node { op: map(1), ins: smallvec![ins[i]], outs: smallvec![outs[i]] };
+    (body.nodes, body.inputs, body.outputs) = (vec![copy(0), copy(1)], ins.into(), outs.into());
+    let types = body.types.clone();
+    let mut b = PlanBuilder::new("p", BUCKET);
+    let [x, y] = [(Port::Hidden, 0), (Port::Logits, 1)].map(|(port, i)| b.port(port, types[i]));
+    let how = How { kernel: "two", tiling: Tiling { col_block: 8, ..Tiling::WHOLE } };
+    b.step(how, Op::Region(Arc::new(Fused { name: "two".into(), body })), &[x, y], &[]).unwrap();
+    let mut plan = b.finish();
+    plan.steps[0].args.iter_mut().filter(|a| a.write).zip(cut).for_each(|(a, cut)| a.cut.cols = cut);
+    plan
+}
+
+#[test]
+fn blocks_of_columns_go_through_the_results() {
+    let plan = two_results([true, true]);
+    plan.check().unwrap();
+    TileProgram::new(&plan).check(&plan, &BUCKET).unwrap();
+    let step = &plan.steps[0];
+    assert_eq!((step.grid.col_blocks, step.first_blocks().collect::<Vec<_>>()), (4, vec![0, 3]));
+    let columns =
+        |block| step.first_blocks().zip([20, 8]).map(move |(first, cols)| step.grid.columns(block, first, cols));
+    let all: Vec<Vec<_>> = (0..4).map(|block| columns(block).collect()).collect();
+    assert_eq!(all, [[0..8, 8..8], [8..16, 8..8], [16..20, 8..8], [20..20, 0..8]]);
+}
+
+#[test]
+fn a_result_that_is_not_cut_is_shared_by_the_tiles_of_the_other() {
+    let plan = two_results([true, false]);
+    let program = TileProgram::new(&plan);
+    assert!(matches!(program.check(&plan, &BUCKET), Err(Error::Hazard { first: 0, second: 0, .. })));
+    let fault = plan.check().unwrap_err().to_string();
+    assert!(fault.ends_with("4 blocks of 8 columns, its results take 3"), "{fault}");
 }
 
 #[test]

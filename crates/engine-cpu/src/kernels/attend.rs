@@ -22,7 +22,7 @@ const ROWS: usize = 16;
 pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
     let kv_heads = if let Op::Attend(op) = op { op.kv_heads.max(1) } else { 1 };
     let cols = outs.first().map_or(1, |t| t.cols);
-    Tiling { row_block: ROWS, col_block: cols.div_ceil(kv_heads), col_blocks: kv_heads }
+    Tiling { row_block: ROWS, col_block: cols.div_ceil(kv_heads).max(1) }
 }
 
 /// Shapes, and what of the scratch is what.

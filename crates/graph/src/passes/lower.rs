@@ -4,7 +4,7 @@ use super::Context;
 use super::memory::Placement;
 use crate::graph::Graph;
 use crate::{Error, Result};
-use inkstone_compute::{Arg, Cut, Grid, Kernel, Plan, Step, Tiling};
+use inkstone_compute::{Arg, Grid, Kernel, Plan, Step, Tiling};
 use inkstone_tensor::body::{Node, ValueId};
 use inkstone_tensor::{Op, Type};
 
@@ -18,13 +18,7 @@ pub fn lower(g: &Graph, placement: &Placement, cx: &Context) -> Result<Plan> {
     for node in &g.body.nodes {
         let choice = cx.kernel(g, &sources, node)?;
         let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
-        let tiling = tiling(choice.kernel, &node.op, &outs)?;
-        let grid = Grid {
-            rows: Grid::along(&ins, &outs),
-            row_block: tiling.row_block,
-            col_block: tiling.col_block,
-            col_blocks: tiling.col_blocks,
-        };
+        let grid = Grid::new(tiling(choice.kernel, &node.op, &outs)?, &ins, &outs);
         let args = args(g, node, placement, &grid).collect();
         steps.push(Step {
             op: node.op.clone(),
@@ -44,26 +38,19 @@ pub fn lower(g: &Graph, placement: &Placement, cx: &Context) -> Result<Plan> {
 }
 
 fn tiling(kernel: &Kernel, op: &Op, outs: &[Type]) -> Result<Tiling> {
-    let t @ Tiling { row_block: rows, col_block: cols, col_blocks } = (kernel.tiling)(op, outs);
-    if rows == 0 || cols == 0 || col_blocks == 0 {
-        return Err(Error::Tiling { kernel: kernel.name, op: op.name().to_owned(), rows, cols, col_blocks });
+    let t @ Tiling { row_block: rows, col_block: cols } = (kernel.tiling)(op, outs);
+    if rows == 0 || cols == 0 {
+        return Err(Error::Tiling { kernel: kernel.name, op: op.name().to_owned(), rows, cols });
     }
     Ok(t)
 }
 
 /// Operands, then results.
 fn args<'g>(g: &'g Graph, node: &'g Node, placement: &'g Placement, grid: &'g Grid) -> impl Iterator<Item = Arg> {
-    let columns = node.outs.first().map(|v| g.body.ty(*v).cols);
     let arg = move |v: ValueId, write: bool| {
         let ty = g.body.ty(v);
         let (region, offset) = placement.places[v.at()].expect("every value that a node names was placed");
-        // Blocks of columns are of the first result, and of others that are as wide. Places of a state are the step's
-        // to name: no cut says which a tile writes.
-        let cut = Cut {
-            rows: grid.row_block != usize::MAX && ty.rows == grid.rows && !ty.state,
-            cols: write && grid.col_blocks > 1 && Some(ty.cols) == columns && !ty.state,
-        };
-        Arg { region, offset, ty, value: v.0, write, cut }
+        Arg { region, offset, ty, value: v.0, write, cut: grid.cut(&ty, write) }
     };
     let (ins, outs) = (node.ins.iter(), node.outs.iter());
     ins.map(move |v| arg(*v, false)).chain(outs.map(move |v| arg(*v, true)))

@@ -47,9 +47,7 @@ fn fixed(g: &Graph, cx: &Context) -> Vec<Option<(Region, u64)>> {
         places[v.at()] = cx.region(source).map(|region| (region, 0));
     }
     for node in &g.body.nodes {
-        if let (Some(i), Some(next)) = (node.op.consumes(), node.outs.last()) {
-            places[next.at()] = places[node.ins[i].at()];
-        }
+        node.versions().for_each(|(state, next)| places[next.at()] = places[state.at()]);
     }
     places
 }

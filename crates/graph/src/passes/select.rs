@@ -265,7 +265,8 @@ impl Kernels<'_> {
             let dtypes = u.matrices.iter().filter_map(|i| w.get(*i as usize)).map(|w| w.ty.dtype);
             let weights: Vec<(DType, Layout)> = dtypes.map(|d| (d, layout.unwrap_or(Layout::FILE))).collect();
             u.rows.iter().find_map(|&rows| {
-                let query = Query { op: &u.op, weights: &weights, numerics: n, rows, bindings: u.bindings };
+                let query =
+                    Query { op: &u.op, weights: &weights, numerics: n, members: &[], rows, bindings: u.bindings };
                 self.registry.find(&query, self.caps).err().map(|e| e.to_string())
             })
         })

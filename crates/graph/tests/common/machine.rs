@@ -95,7 +95,7 @@ impl Machine {
         self.arena = vec![0xff; plan.arena_bytes as usize];
         for s in &plan.steps {
             let consumed = s.op.consumes();
-            let ins: Arrays = s.ins().enumerate().map(|(i, a)| self.read(a, &sizes, consumed == Some(i))).collect();
+            let ins: Arrays = s.ins().enumerate().map(|(i, a)| self.read(a, &sizes, consumed.contains(&i))).collect();
             for (a, array) in s.outs().zip(s.op.eval(&step, ins)) {
                 self.write(a, array);
             }

@@ -1,5 +1,5 @@
 use super::one;
-use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
+use crate::op::{Arrays, Consumed, Mismatch, OpDef, Operands, Types};
 use crate::step::{RECORDS, StepView, carry};
 
 /// `(carry, records) -> carry`: takes what each sequence drew; see [`carry::accept`].
@@ -11,8 +11,8 @@ impl OpDef for Accept {
         "accept"
     }
 
-    fn consumes(&self) -> Option<usize> {
-        Some(0)
+    fn consumes(&self) -> Consumed {
+        Consumed::from_slice(&[0])
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {

@@ -1,5 +1,5 @@
 use super::one;
-use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
+use crate::op::{Arrays, Consumed, Mismatch, OpDef, Operands, Types};
 use crate::step::{ROWS, StepView, carry};
 
 /// `(carry, rows) -> carry`: lengths grow by the rows of the step. It takes the rows so that it comes after them.
@@ -11,8 +11,8 @@ impl OpDef for Advance {
         "advance"
     }
 
-    fn consumes(&self) -> Option<usize> {
-        Some(0)
+    fn consumes(&self) -> Consumed {
+        Consumed::from_slice(&[0])
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {

@@ -1,5 +1,5 @@
 use super::one;
-use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
+use crate::op::{Arrays, Consumed, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{GROUPS, ROWS, StepView, rows};
 use crate::{Dim, Sizes, Type};
 
@@ -20,8 +20,8 @@ impl OpDef for KvWrite {
         format!("group {}", self.group)
     }
 
-    fn consumes(&self) -> Option<usize> {
-        Some(0)
+    fn consumes(&self) -> Consumed {
+        Consumed::from_slice(&[0])
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
