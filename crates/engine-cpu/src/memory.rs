@@ -8,17 +8,18 @@
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use inkstone_compute::{Error, Result};
 use inkstone_tensor::{NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A cache line.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct Line([u8; 64]);
+/// Bytes of a cache line: where buffers begin.
+const LINE: usize = 64;
+/// What memory is asked for in: aligned no further than the system's own zeroed memory is. Beyond that the standard
+/// library writes the zeros itself, and so touches every page.
+type Chunk = u128;
 
 /// Bytes that may be allocated, and those that are.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl Budget {
 
 /// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched.
 pub(crate) struct Memory {
-    lines: *mut [Line],
+    chunks: *mut [Chunk],
     bytes: u64,
     budget: Arc<Budget>,
 }
@@ -61,10 +62,10 @@ impl Memory {
     /// Zeroed memory; `what` it is for is told in errors.
     pub(crate) fn new(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Memory> {
         budget.charge(bytes, what)?;
-        let lines = usize::try_from(bytes.div_ceil(64)).ok();
-        let lines = lines.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Line>(n).ok());
-        match lines {
-            Some(lines) => Ok(Memory { lines: Box::into_raw(lines), bytes, budget: budget.clone() }),
+        let chunks = usize::try_from(bytes.saturating_add(2 * LINE as u64 - 1) / size_of::<Chunk>() as u64).ok();
+        let chunks = chunks.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Chunk>(n).ok());
+        match chunks {
+            Some(chunks) => Ok(Memory { chunks: Box::into_raw(chunks), bytes, budget: budget.clone() }),
             None => {
                 budget.used.fetch_sub(bytes, Ordering::Relaxed);
                 Err(Error::NoMemory { what, source: NoMemory { bytes } })
@@ -74,7 +75,9 @@ impl Memory {
 
     /// Where it begins; two buffers are one if they begin at one place.
     pub(crate) fn start(&self) -> *mut u8 {
-        self.lines.cast()
+        let start: *mut u8 = self.chunks.cast();
+        // Less than a line, which it has beyond its bytes.
+        start.wrapping_add(start.addr().wrapping_neg() % LINE)
     }
 
     /// Copies bytes in.
@@ -112,7 +115,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
         // SAFETY: it came from a box, and nobody else has it.
-        drop(unsafe { Box::from_raw(self.lines) });
+        drop(unsafe { Box::from_raw(self.chunks) });
     }
 }
 
