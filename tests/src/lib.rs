@@ -43,3 +43,8 @@ pub fn assert_same_bits(a: &[f32], b: &[f32], what: &str) {
         panic!("{what}: value {i} is {} and {}", a[i], b[i]);
     }
 }
+
+/// The code in docs/extending.md runs with the other examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/extending.md")]
+mod extending {}
