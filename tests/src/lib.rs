@@ -1,11 +1,13 @@
 //! What the checks across crates share: where golden data lie, how they are read, how results are compared.
 
 mod clock;
+mod engines;
 mod npy;
 mod oracle;
 pub mod tiny;
 
 pub use clock::busy_time;
+pub use engines::encoded;
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
 

@@ -229,13 +229,18 @@ impl Tiny {
         Gguf::from_bytes(Arc::new(self.bytes()), "tiny").expect("a sound file")
     }
 
-    /// The model, on the reference engine.
+    /// The model, on the reference engine: for what is refused before an engine has a part in it.
     pub fn open(&self) -> Result<Model> {
-        self.open_with(&ModelOptions::default())
+        self.open_on("reference")
     }
 
-    /// The model with other options.
+    /// The model on an engine.
+    pub fn open_on(&self, engine: &str) -> Result<Model> {
+        self.open_with(&ModelOptions::default().engine(engine))
+    }
+
+    /// The model with these options.
     pub fn open_with(&self, options: &ModelOptions) -> Result<Model> {
-        Model::from_gguf(self.gguf(), &options.clone().engine("reference"))
+        Model::from_gguf(self.gguf(), options)
     }
 }

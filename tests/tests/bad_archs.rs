@@ -2,8 +2,8 @@
 
 use inkstone::gguf::{Gguf, OpenOptions, Value};
 use inkstone::{FinishReason, ModelOptions, Options};
-use inkstone_tests::oracle;
 use inkstone_tests::tiny::{BOS, Tiny};
+use inkstone_tests::{on_engines, oracle};
 
 /// Architectures with rotary positions and without.
 const ROTARY: &[&str] = &["qwen2", "qwen3"];
@@ -27,13 +27,18 @@ fn refuses(tiny: &Tiny, parts: &[&str]) {
 
 #[track_caller]
 fn runs(tiny: &Tiny) {
-    let reply = tiny.open().unwrap().generate_ids(&[BOS], &Options::default().max_tokens(3).ignore_end(true)).unwrap();
+    runs_on("reference", tiny);
+}
+
+#[track_caller]
+fn runs_on(engine: &str, tiny: &Tiny) {
+    let reply =
+        tiny.open_on(engine).unwrap().generate_ids(&[BOS], &Options::default().max_tokens(3).ignore_end(true)).unwrap();
     assert_eq!(reply.ids.len(), 3);
 }
 
-#[test]
-fn the_models_that_the_others_break_are_sound() {
-    ALL.iter().for_each(|arch| runs(&sound(arch)));
+fn the_models_that_the_others_break_are_sound(engine: &str) {
+    ALL.iter().for_each(|arch| runs_on(engine, &sound(arch)));
 }
 
 #[test]
@@ -90,8 +95,7 @@ fn b03_a_table_of_positions_has_the_width_of_the_model() {
 }
 
 /// The context is what the table holds, with a note; the last place of it can be used, and no other.
-#[test]
-fn b04_learned_positions_end_the_context() {
+fn b04_learned_positions_end_the_context(engine: &str) {
     let table = |rows: usize| sound("gpt2").tensor("position_embd.weight", &[64, rows as u64], &vec![0.5; 64 * rows]);
     let said = |context: u64| sound("gpt2").set("gpt2.context_length", context);
     let asked = |ctx| ModelOptions::default().ctx(ctx);
@@ -106,7 +110,7 @@ fn b04_learned_positions_end_the_context() {
         (table(20), ModelOptions::default(), 20, Some(LEARNED as u64)),
         (table(1), ModelOptions::default(), 1, Some(LEARNED as u64)),
     ] {
-        let model = tiny.open_with(&options).unwrap();
+        let model = tiny.open_with(&options.engine(engine)).unwrap();
         assert_eq!(model.config().context, context);
         let note = wanted.map(|wanted| {
             format!("a context of {context} tokens, not {wanted}, because the model has learned {context} positions")
@@ -148,4 +152,9 @@ fn b05_rope_keys_are_read_under_the_name_of_the_architecture() {
     }
     // A model that does not turn has no such keys.
     runs(&sound("gpt2").set("gpt2.rope.freq_base", f32::NAN));
+}
+
+on_engines! {
+    the_models_that_the_others_break_are_sound
+    b04_learned_positions_end_the_context
 }

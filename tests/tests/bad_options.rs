@@ -3,8 +3,8 @@
 
 use inkstone::generate::{MAX_STOP_BYTES, MAX_STOPS};
 use inkstone::{FinishReason, Limit, Model, ModelOptions, Options};
-use inkstone_tests::assets;
 use inkstone_tests::tiny::{BOS, EOS, Tiny};
+use inkstone_tests::{assets, on_engines};
 
 fn greedy() -> Options {
     Options::default().temperature(0.0)
@@ -20,9 +20,8 @@ fn refused(model: &Model, options: &Options) -> String {
     error.to_string()
 }
 
-#[test]
-fn e01_numbers_out_of_range_are_refused_with_value_and_range() {
-    let model = Tiny::random().open().unwrap();
+fn e01_numbers_out_of_range_are_refused_with_value_and_range(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let o = Options::default;
     let finite = "allowed is a finite number, 0 or above";
     let part = "allowed is above 0 and at most 1";
@@ -46,9 +45,8 @@ fn e01_numbers_out_of_range_are_refused_with_value_and_range() {
     }
 }
 
-#[test]
-fn e01_the_neutral_and_the_largest_values_are_taken() {
-    let model = Tiny::random().open().unwrap();
+fn e01_the_neutral_and_the_largest_values_are_taken(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let o = || Options::default().max_tokens(4).seed(3);
     let plain = model.generate_ids(&[BOS], &o()).unwrap().ids;
     let off = o().top_k(0).top_p(1.0).typical_p(1.0).min_p(0.0).repeat_penalty(1.0).no_repeat_ngram(0);
@@ -71,9 +69,8 @@ fn e01_the_neutral_and_the_largest_values_are_taken() {
     assert_eq!(model.generate_ids(&[BOS], &late).unwrap().finish, FinishReason::Context);
 }
 
-#[test]
-fn e01_limits_of_none_and_of_very_many_tokens() {
-    let model = Tiny::random().open().unwrap();
+fn e01_limits_of_none_and_of_very_many_tokens(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let none = model.generate_ids(&[BOS], &greedy().max_tokens(0)).unwrap();
     assert_eq!((none.ids.len(), none.text.as_str(), none.finish), (0, "", FinishReason::Length));
     let mut endless = greedy();
@@ -87,10 +84,9 @@ fn e01_limits_of_none_and_of_very_many_tokens() {
     }
 }
 
-#[test]
-fn e01_options_of_the_model_are_checked() {
+fn e01_options_of_the_model_are_checked(engine: &str) {
     let open = |o: ModelOptions| Tiny::random().open_with(&o).map(|_| ()).unwrap_err();
-    let o = ModelOptions::default;
+    let o = || ModelOptions::default().engine(engine);
     for (options, message) in [
         (o().threads(1_000_000), "option threads is 1000000, allowed: 1 to 1024, or none for all cores"),
         (o().ctx(0), "option ctx is 0, allowed: 1 to 1073741824"),
@@ -101,7 +97,7 @@ fn e01_options_of_the_model_are_checked() {
     }
     let error = Model::open_with("model.gguf", &o().ctx(0)).map(|_| ()).unwrap_err();
     assert!(error.is_usage(), "the option is looked at before the file: {error}");
-    let error = Model::embedded(&o().engine("abacus")).map(|_| ()).unwrap_err();
+    let error = Model::embedded(&ModelOptions::default().engine("abacus")).map(|_| ()).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("abacus"), "{error}");
     for options in [o().sequences(0), o().sequences(usize::MAX), o().chunk(usize::MAX), o().threads(0)] {
         let model = Tiny::random().open_with(&options).unwrap();
@@ -109,9 +105,8 @@ fn e01_options_of_the_model_are_checked() {
     }
 }
 
-#[test]
-fn e01_a_context_of_one_token_has_room_for_a_prompt_of_one() {
-    let model = Tiny::random().open_with(&ModelOptions::default().ctx(1)).unwrap();
+fn e01_a_context_of_one_token_has_room_for_a_prompt_of_one(engine: &str) {
+    let model = Tiny::random().open_with(&ModelOptions::default().engine(engine).ctx(1)).unwrap();
     let reply = model.generate_ids(&[BOS], &greedy()).unwrap();
     assert_eq!((reply.ids.len(), reply.finish), (0, FinishReason::Context));
     assert_eq!(model.logits(&[BOS], None).unwrap().len(), Tiny::random().vocab);
@@ -119,9 +114,8 @@ fn e01_a_context_of_one_token_has_room_for_a_prompt_of_one() {
     assert_eq!(error.to_string(), "the prompt has 2 tokens, the context holds 1");
 }
 
-#[test]
-fn e01_deadlines_and_chunks_of_nothing() {
-    let model = Tiny::random().open().unwrap();
+fn e01_deadlines_and_chunks_of_nothing(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let reply = model.generate_ids(&[BOS], &greedy().deadline(std::time::Duration::ZERO)).unwrap();
     assert_eq!((reply.ids.len(), reply.finish), (0, FinishReason::Deadline));
     let never = greedy().max_tokens(1).deadline(std::time::Duration::MAX);
@@ -131,9 +125,8 @@ fn e01_deadlines_and_chunks_of_nothing() {
     assert_eq!(error.to_string(), "option chunk is 0, allowed: at least 1");
 }
 
-#[test]
-fn e03_a_prompt_longer_than_the_context_is_refused_and_never_cut() {
-    let model = Tiny::random().open_with(&ModelOptions::default().ctx(40)).unwrap();
+fn e03_a_prompt_longer_than_the_context_is_refused_and_never_cut(engine: &str) {
+    let model = Tiny::random().open_with(&ModelOptions::default().engine(engine).ctx(40)).unwrap();
     for tokens in [41, 64, 100_000] {
         let prompt = vec![5; tokens];
         let message = format!("the prompt has {tokens} tokens, the context holds 40");
@@ -152,9 +145,8 @@ fn e03_a_prompt_longer_than_the_context_is_refused_and_never_cut() {
     }
 }
 
-#[test]
-fn e03_a_prompt_that_leaves_too_little_room_ends_with_the_context() {
-    let model = Tiny::random().open_with(&ModelOptions::default().ctx(40)).unwrap();
+fn e03_a_prompt_that_leaves_too_little_room_ends_with_the_context(engine: &str) {
+    let model = Tiny::random().open_with(&ModelOptions::default().engine(engine).ctx(40)).unwrap();
     let mut options = greedy();
     options.ignore_end = true;
     for prompt in [1, 31, 32, 33, 39, 40] {
@@ -168,8 +160,8 @@ fn e03_a_prompt_that_leaves_too_little_room_ends_with_the_context() {
 }
 
 /// What a model that gives these logits draws first.
-fn first(logits: &[f32], options: &Options) -> Result<u32, String> {
-    let model = Tiny::with_logits(logits).open().unwrap();
+fn first(engine: &str, logits: &[f32], options: &Options) -> Result<u32, String> {
+    let model = Tiny::with_logits(logits).open_on(engine).unwrap();
     let mut options = options.clone().max_tokens(2);
     options.ignore_end = true;
     model.generate_ids(&[BOS], &options).map(|r| r.ids[0]).map_err(|e| e.to_string())
@@ -181,46 +173,41 @@ fn biased(list: &[(u32, f32)]) -> Options {
     options
 }
 
-#[test]
-fn e04_logits_that_are_all_minus_infinity_leave_no_token() {
+fn e04_logits_that_are_all_minus_infinity_leave_no_token(engine: &str) {
     let none = "no token is left at token 0: logits took the last one";
     for options in [Options::default(), greedy(), Options::default().top_k(3).top_p(0.5).logprobs(3)] {
-        assert_eq!(first(&[f32::NEG_INFINITY; 6], &options).unwrap_err(), none);
+        assert_eq!(first(engine, &[f32::NEG_INFINITY; 6], &options).unwrap_err(), none);
     }
 }
 
-#[test]
-fn e04_equal_logits_are_a_tie_of_lower_ids() {
-    assert_eq!(first(&[1.5; 6], &greedy()), Ok(0));
-    assert_eq!(first(&[1.0, 1.5, 0.0, 1.5, 1.5], &greedy()), Ok(1));
-    assert_eq!(first(&[0.0; 6], &Options::default().top_k(1).seed(9)), Ok(0));
+fn e04_equal_logits_are_a_tie_of_lower_ids(engine: &str) {
+    assert_eq!(first(engine, &[1.5; 6], &greedy()), Ok(0));
+    assert_eq!(first(engine, &[1.0, 1.5, 0.0, 1.5, 1.5], &greedy()), Ok(1));
+    assert_eq!(first(engine, &[0.0; 6], &Options::default().top_k(1).seed(9)), Ok(0));
 }
 
-#[test]
-fn e04_one_nan_is_an_error() {
+fn e04_one_nan_is_an_error(engine: &str) {
     let mut logits = [0.0; 6];
     logits[4] = f32::NAN;
     for options in [Options::default(), greedy(), Options::default().top_k(1), biased(&[(4, f32::NEG_INFINITY)])] {
-        assert_eq!(first(&logits, &options).unwrap_err(), "logits are NaN at token 0");
+        assert_eq!(first(engine, &logits, &options).unwrap_err(), "logits are NaN at token 0");
     }
 }
 
-#[test]
-fn e04_a_bias_that_bans_everything_names_the_stage_and_the_token() {
+fn e04_a_bias_that_bans_everything_names_the_stage_and_the_token(engine: &str) {
     let all: Vec<(u32, f32)> = (0..6).map(|id| (id, f32::NEG_INFINITY)).collect();
     let message = "no token is left at token 0: logit bias took the last one";
-    assert_eq!(first(&[0.0; 6], &biased(&all)).unwrap_err(), message);
-    assert_eq!(first(&[0.0; 6], &biased(&all[1..])), Ok(0));
+    assert_eq!(first(engine, &[0.0; 6], &biased(&all)).unwrap_err(), message);
+    assert_eq!(first(engine, &[0.0; 6], &biased(&all[1..])), Ok(0));
     let mut banned = Options::default();
     banned.banned = (0..6).collect();
     let message = "no token is left at token 0: banned tokens took the last one";
-    assert_eq!(first(&[0.0; 6], &banned).unwrap_err(), message);
+    assert_eq!(first(engine, &[0.0; 6], &banned).unwrap_err(), message);
 }
 
-#[test]
-fn e04_an_empty_set_ends_where_it_comes_up_and_keeps_the_text() {
+fn e04_an_empty_set_ends_where_it_comes_up_and_keeps_the_text(engine: &str) {
     let pieces = ["a", "b", "c"];
-    let model = Tiny::saying(&pieces).open().unwrap();
+    let model = Tiny::saying(&pieces).open_on(engine).unwrap();
     // No 1-gram twice: after every token was written, none is left.
     let mut options = greedy().no_repeat_ngram(1);
     options.ignore_end = true;
@@ -230,19 +217,17 @@ fn e04_an_empty_set_ends_where_it_comes_up_and_keeps_the_text() {
     assert_eq!((&stream.ids()[..4], stream.finish()), (&[3, 4, 5, EOS][..], Some(FinishReason::Error)));
 }
 
-#[test]
-fn e04_infinite_biases_share_everything_and_ties_go_to_the_lower_id() {
+fn e04_infinite_biases_share_everything_and_ties_go_to_the_lower_id(engine: &str) {
     let two = [(4, f32::INFINITY), (2, f32::INFINITY)];
     let mut options = biased(&two);
     options.temperature = Some(0.0);
-    assert_eq!(first(&[0.0; 6], &options), Ok(2));
-    let drawn: Vec<u32> = (0..40).map(|seed| first(&[0.0; 6], &biased(&two).seed(seed)).unwrap()).collect();
+    assert_eq!(first(engine, &[0.0; 6], &options), Ok(2));
+    let drawn: Vec<u32> = (0..40).map(|seed| first(engine, &[0.0; 6], &biased(&two).seed(seed)).unwrap()).collect();
     assert!(drawn.contains(&2) && drawn.contains(&4) && drawn.iter().all(|id| [2, 4].contains(id)), "{drawn:?}");
 }
 
-#[test]
-fn e04_tokens_outside_of_the_vocabulary_are_refused() {
-    let model = Tiny::random().open().unwrap();
+fn e04_tokens_outside_of_the_vocabulary_are_refused(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let names = |stage: &str, token: u32| format!("{stage} names token {token}, but the vocabulary has 29 tokens");
     for token in [29, u32::MAX] {
         assert_eq!(refused(&model, &biased(&[(0, 1.0), (token, 1.0)])), names("logit bias", token));
@@ -255,9 +240,8 @@ fn e04_tokens_outside_of_the_vocabulary_are_refused() {
     assert!(refused(&model, &biased(&[(0, f32::NAN)])).contains("logit bias is NaN"));
 }
 
-#[test]
-fn e04_lists_as_long_as_the_vocabulary_have_room_in_a_step() {
-    let model = Model::open(assets("story-5m-q8_0.gguf")).unwrap();
+fn e04_lists_as_long_as_the_vocabulary_have_room_in_a_step(engine: &str) {
+    let model = Model::open_with(assets("story-5m-q8_0.gguf"), &ModelOptions::default().engine(engine)).unwrap();
     let vocab = model.graph().config.vocab as u32;
     let only = 300;
     let ids = || (0..vocab).filter(move |id| *id != only);
@@ -282,9 +266,8 @@ fn e04_lists_as_long_as_the_vocabulary_have_room_in_a_step() {
     assert_eq!(model.generate_ids(&[BOS], &greedy().max_tokens(1)).unwrap().ids.len(), 1);
 }
 
-#[test]
-fn e05_stop_texts_that_are_empty_or_too_long_are_refused() {
-    let model = Tiny::random().open().unwrap();
+fn e05_stop_texts_that_are_empty_or_too_long_are_refused(engine: &str) {
+    let model = Tiny::random().open_on(engine).unwrap();
     let bytes = |n: usize| format!("option stop is a text of {n} bytes, allowed: 1 to {MAX_STOP_BYTES} bytes");
     for n in [0, MAX_STOP_BYTES + 1, 1 << 20] {
         assert_eq!(refused(&model, &Options::default().stop("x".repeat(n))), bytes(n));
@@ -301,8 +284,8 @@ fn e05_stop_texts_that_are_empty_or_too_long_are_refused() {
 
 /// What a model that says `pieces` writes with these stop texts, and the tokens that it drew; the same as a reply and as
 /// pieces, each of which is whole characters.
-fn said(pieces: &[&str], stops: &[&str]) -> (String, FinishReason, usize) {
-    let model = Tiny::saying(pieces).open().unwrap();
+fn said(engine: &str, pieces: &[&str], stops: &[&str]) -> (String, FinishReason, usize) {
+    let model = Tiny::saying(pieces).open_on(engine).unwrap();
     let options = stops.iter().fold(greedy(), |o, s| o.stop(*s));
     let reply = model.generate_ids(&[BOS], &options).unwrap();
     let mut stream = model.stream_ids(&[BOS], &options).unwrap();
@@ -311,11 +294,10 @@ fn said(pieces: &[&str], stops: &[&str]) -> (String, FinishReason, usize) {
     (reply.text, reply.finish, reply.ids.len())
 }
 
-#[test]
-fn e05_a_stop_text_is_found_wherever_tokens_begin() {
+fn e05_a_stop_text_is_found_wherever_tokens_begin(engine: &str) {
     use FinishReason::{End, Stop};
     let said_ = |pieces: &[&str], stops: &[&str], text: &str, finish, tokens| {
-        assert_eq!(said(pieces, stops), (text.to_owned(), finish, tokens), "{pieces:?} until {stops:?}");
+        assert_eq!(said(engine, pieces, stops), (text.to_owned(), finish, tokens), "{pieces:?} until {stops:?}");
     };
     said_(&["one", "two", "three"], &["twothr"], "one", Stop, 3);
     said_(&["one", "two", "three"], &["e"], "on", Stop, 1);
@@ -333,13 +315,34 @@ fn e05_a_stop_text_is_found_wherever_tokens_begin() {
     said_(&["a", euro[0]], &["€"], "a\u{fffd}", End, 3);
 }
 
-#[test]
-fn e05_a_stop_text_across_fifty_tokens() {
+fn e05_a_stop_text_across_fifty_tokens(engine: &str) {
     let pieces: Vec<String> = (0..60).map(|i| format!("{i:02}")).collect();
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     let stop = pieces[5..55].concat();
-    assert_eq!(said(&pieces, &[&stop]), (pieces[..5].concat(), FinishReason::Stop, 55));
+    assert_eq!(said(engine, &pieces, &[&stop]), (pieces[..5].concat(), FinishReason::Stop, 55));
     // All but the last byte of it is held back and comes out in the end.
     let almost = format!("{}x", &stop[..stop.len() - 1]);
-    assert_eq!(said(&pieces, &[&almost]), (pieces.concat(), FinishReason::End, 61));
+    assert_eq!(said(engine, &pieces, &[&almost]), (pieces.concat(), FinishReason::End, 61));
+}
+
+on_engines! {
+    e01_numbers_out_of_range_are_refused_with_value_and_range
+    e01_the_neutral_and_the_largest_values_are_taken
+    e01_limits_of_none_and_of_very_many_tokens
+    e01_options_of_the_model_are_checked
+    e01_a_context_of_one_token_has_room_for_a_prompt_of_one
+    e01_deadlines_and_chunks_of_nothing
+    e03_a_prompt_longer_than_the_context_is_refused_and_never_cut
+    e03_a_prompt_that_leaves_too_little_room_ends_with_the_context
+    e04_logits_that_are_all_minus_infinity_leave_no_token
+    e04_equal_logits_are_a_tie_of_lower_ids
+    e04_one_nan_is_an_error
+    e04_a_bias_that_bans_everything_names_the_stage_and_the_token
+    e04_an_empty_set_ends_where_it_comes_up_and_keeps_the_text
+    e04_infinite_biases_share_everything_and_ties_go_to_the_lower_id
+    e04_tokens_outside_of_the_vocabulary_are_refused
+    e04_lists_as_long_as_the_vocabulary_have_room_in_a_step
+    e05_stop_texts_that_are_empty_or_too_long_are_refused
+    e05_a_stop_text_is_found_wherever_tokens_begin
+    e05_a_stop_text_across_fifty_tokens
 }

@@ -2,21 +2,20 @@
 
 use inkstone::text::Encode;
 use inkstone::{Conversation, Dialogue, Message, Model, ModelOptions, Options};
-use inkstone_tests::oracle;
+use inkstone_tests::{on_engine, oracle};
 
-fn model(context: u32) -> Model {
-    Model::embedded(&ModelOptions::default().ctx(context)).unwrap()
+fn model(engine: &str, context: u32) -> Model {
+    Model::embedded(&ModelOptions::default().engine(engine).ctx(context)).unwrap()
 }
 
 #[test]
 fn the_template_of_the_golden_data_is_the_models() {
     let source = std::fs::read_to_string(oracle("templates/story.jinja")).unwrap();
-    assert_eq!(model(64).chat_template().unwrap().source(), source);
+    assert_eq!(model("cpu", 64).chat_template().unwrap().source(), source);
 }
 
-#[test]
-fn ten_turns_have_the_prompts_of_the_whole_conversation() {
-    let model = model(512);
+fn ten_turns_have_the_prompts_of_the_whole_conversation(engine: &str) {
+    let model = model(engine, 512);
     let options = Options::default().temperature(0.0).max_tokens(12);
     let template = model.chat_template().unwrap();
     let mut dialogue = Dialogue::new(&model, template.clone());
@@ -49,9 +48,8 @@ fn ten_turns_have_the_prompts_of_the_whole_conversation() {
     assert_eq!(dialogue.messages(), said);
 }
 
-#[test]
-fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system() {
-    let model = model(96);
+fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
+    let model = model(engine, 96);
     let options = Options::default().temperature(0.0).max_tokens(8);
     let mut dialogue = Dialogue::new(&model, model.chat_template().unwrap());
     dialogue.set_system(Some("Be kind."));
@@ -72,4 +70,15 @@ fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system() {
     assert!(dialogue.undo());
     dialogue.reset();
     assert_eq!((dialogue.messages().len(), dialogue.undo()), (1, false));
+}
+
+// The definitions take their time over ten turns, of which none is theirs.
+on_engine! {
+    cpu:
+    ten_turns_have_the_prompts_of_the_whole_conversation
+    a_full_context_forgets_the_oldest_turns_and_keeps_the_system
+}
+
+on_engine! {
+    reference: a_full_context_forgets_the_oldest_turns_and_keeps_the_system
 }

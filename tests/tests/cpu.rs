@@ -1,11 +1,10 @@
 //! The CPU engine gives the same bits on every instruction set that this machine has, and with any number of threads.
 
-use inkstone::compute::{EngineOptions, Kernel, Pattern, Reference, ReferenceKernel};
+use inkstone::compute::EngineOptions;
 use inkstone::kvcache::Format;
-use inkstone::tensor::DType;
 use inkstone::{Model, ModelOptions};
-use inkstone_engine_cpu::{Cpu, Q8, Set};
-use inkstone_tests::{assert_same_bits, assets, json, oracle, relative_l2};
+use inkstone_engine_cpu::{Cpu, Set};
+use inkstone_tests::{assert_same_bits, assets, encoded, json, oracle, relative_l2};
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,23 +49,14 @@ fn sets_threads_and_chunks_give_equal_bits_on_quantised_weights() {
     equal_on_all(&assets("story-draft-q8_0.gguf"), &ids, "f16");
 }
 
-/// The definitions, but for products: their activations are encoded as the CPU engine does it. So what is left between
-/// the two is the order of sums in single precision.
 #[test]
 fn with_encoded_activations_the_definitions_give_the_same_logits() {
-    let factory = |options: &EngineOptions| {
-        let eval: ReferenceKernel = |op, step, ins| op.eval(step, ins);
-        let kernel = Kernel::by_definition("linear.q8", Pattern::Named("linear"), Arc::new(eval));
-        let kernel = Kernel { activations: Some(DType::Q8_A), numerics: Q8, ..kernel };
-        Ok(Arc::new(Reference::new(&options.clone().with_kernel(kernel))?) as _)
-    };
-    inkstone::engines::register("encoded", Arc::new(factory));
     let ids: Vec<u32> = (0..60).map(|i| 5 + i * 37 % 900).collect();
     let logits = |engine: &str| {
         let options = ModelOptions::default().engine(engine).kv_type(Format::named("f32").unwrap());
         Model::open_with(assets("story-draft-q8_0.gguf"), &options).unwrap().logits(&ids, None).unwrap()
     };
-    let (wanted, plain, found) = (logits("encoded"), logits("reference"), logits("cpu"));
+    let (wanted, plain, found) = (logits(encoded()), logits("reference"), logits("cpu"));
     let (distance, of_plain) = (relative_l2(&found, &wanted), relative_l2(&plain, &wanted));
     println!(
         "{distance:.1e} from the definitions with encoded activations, which are {of_plain:.1e} from those without"

@@ -3,7 +3,7 @@
 use inkstone::kvcache::Format;
 use inkstone::tensor::sampling::{Chain, Draw, Stage, log_probs, sample};
 use inkstone::{Model, ModelOptions, Options, Reply, Stream, TokenScore};
-use inkstone_tests::{assert_same_bits, json, oracle};
+use inkstone_tests::{assert_same_bits, json, on_engines, oracle};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -180,31 +180,11 @@ fn pages_that_were_used_before_leave_nothing_behind(engine: &str) {
     }
 }
 
-/// Every claim on every engine.
-macro_rules! on_engines {
-    ($($engine:ident: $($claim:ident)+;)+) => {
-        $(mod $engine {
-            $(#[test]
-            fn $claim() {
-                super::$claim(stringify!($engine));
-            })+
-        })+
-    };
-}
-
 on_engines! {
-    reference:
-        every_split_of_a_prompt_gives_the_same_bits
-        prefill_then_decode_equals_prefill
-        draws_are_those_of_the_definition
-        a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
-        scores_and_other_options_of_neighbours_change_nothing
-        pages_that_were_used_before_leave_nothing_behind;
-    cpu:
-        every_split_of_a_prompt_gives_the_same_bits
-        prefill_then_decode_equals_prefill
-        draws_are_those_of_the_definition
-        a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
-        scores_and_other_options_of_neighbours_change_nothing
-        pages_that_were_used_before_leave_nothing_behind;
+    every_split_of_a_prompt_gives_the_same_bits
+    prefill_then_decode_equals_prefill
+    draws_are_those_of_the_definition
+    a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
+    scores_and_other_options_of_neighbours_change_nothing
+    pages_that_were_used_before_leave_nothing_behind
 }

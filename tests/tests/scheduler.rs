@@ -7,15 +7,15 @@ use inkstone::compute::{
 };
 use inkstone::tensor::{Progress, WeightSource};
 use inkstone::{Cancel, FinishReason, Flow, Generator, Model, ModelOptions, Options, Stream};
-use inkstone_tests::assert_same_bits;
 use inkstone_tests::tiny::{BOS, Tiny};
+use inkstone_tests::{assert_same_bits, on_engines};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-fn open(options: ModelOptions) -> Model {
-    Tiny::random().open_with(&options).unwrap()
+fn open(engine: &str, options: ModelOptions) -> Model {
+    Tiny::random().open_with(&options.engine(engine)).unwrap()
 }
 
 /// Draws that go on to the limit, with scores: they depend on every logit.
@@ -31,8 +31,8 @@ fn rest(stream: &mut Stream) -> Bits {
     stream.flat_map(|piece| piece.unwrap().logprobs).map(|s| (s.id, s.logprob.to_bits())).collect()
 }
 
-fn alone(prompt: &[u32], options: &Options) -> Bits {
-    let model = open(ModelOptions::default().ctx(400).sequences(1));
+fn alone(engine: &str, prompt: &[u32], options: &Options) -> Bits {
+    let model = open(engine, ModelOptions::default().ctx(400).sequences(1));
     rest(&mut model.stream_ids(prompt, options).unwrap())
 }
 
@@ -46,13 +46,12 @@ fn all_pages_are_back(generator: &Generator) {
     assert_eq!(free, all, "pages that nobody holds");
 }
 
-#[test]
-fn g2_more_sequences_than_places_wait_and_have_the_bits_they_have_alone() {
+fn g2_more_sequences_than_places_wait_and_have_the_bits_they_have_alone(engine: &str) {
     let prompt = |i: usize| vec![3 + i as u32 % 26; 1 + i % 40];
     let options = |i: usize| draws(i as u64, 1 + i as u64 % 23);
-    let wanted: Vec<Bits> = (0..64).map(|i| alone(&prompt(i), &options(i))).collect();
+    let wanted: Vec<Bits> = (0..64).map(|i| alone(engine, &prompt(i), &options(i))).collect();
     for sequences in [1, 3] {
-        let model = open(ModelOptions::default().sequences(sequences).chunk(7));
+        let model = open(engine, ModelOptions::default().sequences(sequences).chunk(7));
         let mut streams: Vec<_> = (0..64).map(|i| model.stream_ids(&prompt(i), &options(i)).unwrap()).collect();
         let mut found = vec![Bits::new(); 64];
         // The last come first: what they wait for is held by those whose turn to be read comes later.
@@ -89,17 +88,16 @@ enum End {
     Dropped,
 }
 
-#[test]
-fn g3_only_the_cancelled_one_ends_and_its_pages_are_back_within_a_step() {
+fn g3_only_the_cancelled_one_ends_and_its_pages_are_back_within_a_step(engine: &str) {
     let options = |seed| draws(seed, 30);
     let (prompt, long) = (&[BOS, 7, 9][..], &[5; 30][..]);
-    let wanted: Vec<Bits> = (0..2).map(|i| alone(prompt, &options(i))).collect();
+    let wanted: Vec<Bits> = (0..2).map(|i| alone(engine, prompt, &options(i))).collect();
     for stage in [Stage::Queued, Stage::Prefill, Stage::Decode] {
         for end in [End::Cancelled, End::Stopped, End::Dropped] {
             let what = format!("{end:?} in {stage:?}");
             // 64 tokens are two pages; the others have 33 each and take two.
             let places = if stage == Stage::Queued { 2 } else { 3 };
-            let model = open(ModelOptions::default().sequences(places).chunk(4));
+            let model = open(engine, ModelOptions::default().sequences(places).chunk(4));
             let mut others: Vec<_> = (0..2).map(|i| model.stream_ids(prompt, &options(i)).unwrap()).collect();
             let cancel = Cancel::new();
             let victim_options = options(9).cancel(cancel.clone());
@@ -144,11 +142,10 @@ fn g3_only_the_cancelled_one_ends_and_its_pages_are_back_within_a_step() {
     }
 }
 
-#[test]
-fn g3_sequences_that_end_at_any_time_on_many_threads_leave_nothing_behind() {
-    let model = open(ModelOptions::default().sequences(3).chunk(5));
+fn g3_sequences_that_end_at_any_time_on_many_threads_leave_nothing_behind(engine: &str) {
+    let model = open(engine, ModelOptions::default().sequences(3).chunk(5));
     let options = |seed| draws(seed, 24);
-    let wanted: Vec<Bits> = (0..4).map(|i| alone(&[BOS, 4, 5], &options(i))).collect();
+    let wanted: Vec<Bits> = (0..4).map(|i| alone(engine, &[BOS, 4, 5], &options(i))).collect();
     thread::scope(|scope| {
         for t in 0..4u64 {
             let (model, wanted) = (&model, &wanted);
@@ -179,27 +176,25 @@ fn g3_sequences_that_end_at_any_time_on_many_threads_leave_nothing_behind() {
     all_pages_are_back(model.generator());
 }
 
-#[test]
-fn g4_a_reader_that_never_reads_is_passed_over_and_loses_nothing() {
+fn g4_a_reader_that_never_reads_is_passed_over_and_loses_nothing(engine: &str) {
     let (slow, fast) = (draws(1, 390), draws(2, 390));
-    let model = open(ModelOptions::default().ctx(400).sequences(2));
+    let model = open(engine, ModelOptions::default().ctx(400).sequences(2));
     let mut unread = model.stream_ids(&[BOS], &slow).unwrap();
     let mut read = model.stream_ids(&[BOS], &fast).unwrap();
-    assert_eq!(rest(&mut read), alone(&[BOS], &fast));
+    assert_eq!(rest(&mut read), alone(engine, &[BOS], &fast));
     assert_eq!((unread.usage().completion_tokens, unread.finish()), (64, None), "it waits for its reader");
     // Its place is wanted by two that wait: now it goes on, although nobody reads.
     let waiting = [3, 4].map(|seed| draws(seed, 100));
     let mut streams = waiting.each_ref().map(|o| model.stream_ids(&[BOS, 8], o).unwrap());
     for (stream, options) in streams.iter_mut().zip(&waiting) {
-        assert_eq!(rest(stream), alone(&[BOS, 8], options));
+        assert_eq!(rest(stream), alone(engine, &[BOS, 8], options));
     }
-    assert_eq!(rest(&mut unread), alone(&[BOS], &slow));
+    assert_eq!(rest(&mut unread), alone(engine, &[BOS], &slow));
     all_pages_are_back(model.generator());
 }
 
-#[test]
-fn g4_a_callback_that_fails_or_panics_ends_its_own_sequence_only() {
-    let model = open(ModelOptions::default());
+fn g4_a_callback_that_fails_or_panics_ends_its_own_sequence_only(engine: &str) {
+    let model = open(engine, ModelOptions::default());
     let (mine, others) = (draws(1, 40), draws(2, 40));
     for panics in [false, true] {
         let mut other = model.stream_ids(&[BOS], &others).unwrap();
@@ -218,14 +213,13 @@ fn g4_a_callback_that_fails_or_panics_ends_its_own_sequence_only() {
             Ok(reply) => assert_eq!(reply.unwrap_err().to_string(), "the callback failed: disk full"),
             Err(payload) => assert_eq!(payload.downcast_ref(), Some(&"a callback")),
         }
-        assert_eq!(rest(&mut other), alone(&[BOS], &others));
+        assert_eq!(rest(&mut other), alone(engine, &[BOS], &others));
         all_pages_are_back(model.generator());
     }
 }
 
-#[test]
-fn g4_a_callback_may_generate() {
-    let model = open(ModelOptions::default().sequences(1));
+fn g4_a_callback_may_generate(engine: &str) {
+    let model = open(engine, ModelOptions::default().sequences(1));
     let (outer, inner) = (draws(1, 6), draws(2, 20));
     let mut found = Vec::new();
     let reply = model.generate_with("abc", &outer, |_| {
@@ -233,12 +227,11 @@ fn g4_a_callback_may_generate() {
         Flow::Continue
     });
     assert_eq!(reply.unwrap().ids, model.generate("abc", &outer).unwrap().ids);
-    assert_eq!(found, vec![alone(&[BOS], &inner); 6]);
+    assert_eq!(found, vec![alone(engine, &[BOS], &inner); 6]);
 }
 
-#[test]
-fn a_reply_that_a_callback_ends_does_not_depend_on_who_steps() {
-    let model = open(ModelOptions::default());
+fn a_reply_that_a_callback_ends_does_not_depend_on_who_steps(engine: &str) {
+    let model = open(engine, ModelOptions::default());
     for tokens in [30, 2, 1] {
         let options = draws(1, tokens);
         let ended = |go_on: &mut dyn FnMut()| {
@@ -258,10 +251,9 @@ fn a_reply_that_a_callback_ends_does_not_depend_on_who_steps() {
     }
 }
 
-#[test]
-fn text_that_is_held_back_comes_out_at_every_end_but_a_stop_text() {
+fn text_that_is_held_back_comes_out_at_every_end_but_a_stop_text(engine: &str) {
     // "two" may become the stop text, then a character lacks its last byte.
-    let model = Tiny::saying(&["one", "two", "<0xE2>", "<0x82>", "<0xAC>"]).open().unwrap();
+    let model = Tiny::saying(&["one", "two", "<0xE2>", "<0x82>", "<0xAC>"]).open_on(engine).unwrap();
     let greedy = || Options::default().temperature(0.0);
     for (tokens, stop, held) in [(2, "twox", "two"), (3, "twox", "\u{fffd}"), (4, "two€", "two\u{fffd}")] {
         for end in [End::Cancelled, End::Stopped] {
@@ -282,9 +274,8 @@ fn text_that_is_held_back_comes_out_at_every_end_but_a_stop_text() {
     }
 }
 
-#[test]
-fn logits_of_many_windows_and_draws_share_steps() {
-    let model = open(ModelOptions::default().ctx(400).chunk(150));
+fn logits_of_many_windows_and_draws_share_steps(engine: &str) {
+    let model = open(engine, ModelOptions::default().ctx(400).chunk(150));
     let ids: Vec<u32> = (0..300).map(|i| 3 + i * 7 % 26).collect();
     let wanted = model.logits(&ids, None).unwrap();
     let options: Vec<_> = (0..3).map(|i| draws(i, 12)).collect();
@@ -298,14 +289,13 @@ fn logits_of_many_windows_and_draws_share_steps() {
     for ((stream, mut found), options) in streams.iter_mut().zip(first).zip(&options) {
         assert!(stream.usage().completion_tokens >= 3);
         found.extend(rest(stream));
-        assert_eq!(found, alone(&[BOS, 9], options));
+        assert_eq!(found, alone(engine, &[BOS, 9], options));
     }
     all_pages_are_back(model.generator());
 }
 
-#[test]
-fn a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores() {
-    let model = open(ModelOptions::default().ctx(400).chunk(4));
+fn a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores(engine: &str) {
+    let model = open(engine, ModelOptions::default().ctx(400).chunk(4));
     let ids: Vec<u32> = (0..300).map(|i| 3 + i * 5 % 26).collect();
     let wanted = model.logits(&ids, None).unwrap();
     let (prompt, options) = ([8; 12], draws(4, 9));
@@ -316,15 +306,14 @@ fn a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores() {
     drop(before);
     assert_same_bits(&model.generator().logits(&ids, &[100]).unwrap(), &wanted, "logits before a draw");
     assert_eq!(stream.usage().completion_tokens, 2);
-    assert_eq!(rest(&mut stream), alone(&prompt, &options));
+    assert_eq!(rest(&mut stream), alone(engine, &prompt, &options));
 }
 
-#[test]
-fn a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages() {
+fn a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages(engine: &str) {
     let poison = 9;
     let tiny = Tiny::random();
     let nan = tiny.clone().value("token_embd.weight", poison as usize * tiny.width, f32::NAN);
-    let model = nan.open_with(&ModelOptions::default().sequences(2)).unwrap();
+    let model = nan.open_with(&ModelOptions::default().engine(engine).sequences(2)).unwrap();
     let options = |seed| draws(seed, 20).ban([poison]);
     for i in 0..4 {
         let mut sound = model.stream_ids(&[BOS, 5], &options(i)).unwrap();
@@ -335,8 +324,8 @@ fn a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages() {
         assert_eq!((sick.usage().prompt_tokens, sick.usage().completion_tokens), (4, 0));
         // The next one gets the pages of the sick one.
         let mut next = model.stream_ids(&[BOS, 8], &options(i)).unwrap();
-        assert_eq!(rest(&mut next), alone(&[BOS, 8], &options(i)));
-        assert_eq!(rest(&mut sound), alone(&[BOS, 5], &options(i)));
+        assert_eq!(rest(&mut next), alone(engine, &[BOS, 8], &options(i)));
+        assert_eq!(rest(&mut sound), alone(engine, &[BOS, 5], &options(i)));
         all_pages_are_back(model.generator());
     }
 }
@@ -394,9 +383,8 @@ impl Queue for FaultyQueue {
     }
 }
 
-#[test]
-fn an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs() {
-    let model = open(ModelOptions::default());
+fn an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs(engine: &str) {
+    let model = open(engine, ModelOptions::default());
     for panics in [false, true] {
         for steps in [0, 1, 5] {
             let engine = Faulty { inner: model.engine().clone(), left: Arc::new(AtomicUsize::new(steps)), panics };
@@ -430,4 +418,19 @@ fn an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs() {
             assert!(later.to_string().contains(reason), "{later}");
         }
     }
+}
+
+on_engines! {
+    g2_more_sequences_than_places_wait_and_have_the_bits_they_have_alone
+    g3_only_the_cancelled_one_ends_and_its_pages_are_back_within_a_step
+    g3_sequences_that_end_at_any_time_on_many_threads_leave_nothing_behind
+    g4_a_reader_that_never_reads_is_passed_over_and_loses_nothing
+    g4_a_callback_that_fails_or_panics_ends_its_own_sequence_only
+    g4_a_callback_may_generate
+    a_reply_that_a_callback_ends_does_not_depend_on_who_steps
+    text_that_is_held_back_comes_out_at_every_end_but_a_stop_text
+    logits_of_many_windows_and_draws_share_steps
+    a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores
+    a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages
+    an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs
 }

@@ -1,16 +1,18 @@
-//! The models that ship: teacher forcing against float64, and stories.
+//! The models of stories: teacher forcing against float64, and stories.
 
 use inkstone::kvcache::Format;
 use inkstone::{Defaults, FinishReason, Model, ModelOptions, Options};
-use inkstone_tests::{arg_max, assets, json, nats, oracle};
+use inkstone_tests::{arg_max, assets, encoded, json, nats, on_engines, oracle};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Golden {
     greedy: Vec<Greedy>,
+    q4: Vec<Forced>,
     held_out: Vec<Document>,
     target_nats_per_token_held_out: f64,
     draft_nats_per_token_held_out: f64,
+    q4_nats_per_token_held_out: f64,
 }
 
 #[derive(Deserialize)]
@@ -28,15 +30,22 @@ struct Text {
 }
 
 #[derive(Deserialize)]
+struct Forced {
+    prompt_ids: Vec<u32>,
+    #[serde(flatten)]
+    text: Text,
+}
+
+#[derive(Deserialize)]
 struct Document {
     ids: Vec<u32>,
     target: f64,
     draft: f64,
+    q4: f64,
 }
 
 /// How far an engine may go from float64 on a model.
 struct Bounds {
-    engine: &'static str,
     /// Margins below this may be decided by rounding.
     margin: f32,
     /// Share of the nats of all documents, and of one alone.
@@ -44,31 +53,32 @@ struct Bounds {
     one: f64,
 }
 
-/// Of the target. The CPU engine has activations of 8 bits.
-const TARGET: [Bounds; 2] = [
-    Bounds { engine: "reference", margin: 0.01, all: 1e-3, one: 1e-3 },
-    Bounds { engine: "cpu", margin: 0.15, all: 1e-3, one: 5e-3 },
-];
+/// The definitions round to f32.
+const REFERENCE: Bounds = Bounds { margin: 1e-3, all: 1e-5, one: 1e-5 };
 
-/// Of the draft, which is so small that activations of 8 bits move its logits by 2%; `cpu.rs` holds the engine against
-/// definitions that encode them alike.
-const DRAFT: [Bounds; 2] = [
-    Bounds { engine: "reference", margin: 0.01, all: 1e-3, one: 1e-3 },
-    Bounds { engine: "cpu", margin: 0.5, all: 5e-3, one: 2e-2 },
-];
+/// The CPU engine has activations of 8 bits.
+const CPU_TARGET: Bounds = Bounds { margin: 0.05, all: 1e-3, one: 4e-3 };
+const CPU_Q4: Bounds = Bounds { margin: 0.05, all: 1e-3, one: 4e-3 };
+/// Of the draft, which is so small that activations of 8 bits move its logits by 2%. Definitions that encode them alike go
+/// as far: they lose a margin of 0.393, and 0.86% on a document.
+const CPU_DRAFT: Bounds = Bounds { margin: 0.4, all: 2e-3, one: 1e-2 };
 
-fn options(engine: &str) -> ModelOptions {
-    ModelOptions::default().engine(engine).kv_type(Format::named("f32").unwrap())
+fn open(engine: &str, file: std::path::PathBuf) -> Model {
+    let format = Format::named("f32").unwrap();
+    Model::open_with(file, &ModelOptions::default().engine(engine).kv_type(format)).unwrap()
 }
 
-fn teacher_forcing(model: &Model, prompt: &[u32], text: &Text, least: f32) {
+fn teacher_forcing(model: &Model, prompt: &[u32], text: &Text, bounds: &Bounds) {
     let ids: Vec<u32> = prompt.iter().chain(&text.ids).copied().collect();
     let logits = model.logits(&ids, None).unwrap();
     let vocab = model.graph().config.vocab;
     for (i, (token, margin)) in text.ids.iter().zip(&text.margins).enumerate() {
         let row = prompt.len() - 1 + i;
         let found = arg_max(&logits[row * vocab..][..vocab]);
-        assert!(*margin <= least || found == *token as usize, "token {i} is {found}, golden {token} by {margin}");
+        if found != *token as usize {
+            println!("token {i} is {found}, golden {token} by {margin}");
+            assert!(*margin <= bounds.margin, "token {i} is {found}, golden {token} by {margin}");
+        }
     }
 }
 
@@ -79,51 +89,68 @@ fn held_out(model: &Model, documents: &[Document], golden: impl Fn(&Document) ->
     for (i, d) in documents.iter().enumerate() {
         let logits = model.logits(&d.ids, None).unwrap();
         let sum: f64 = (1..d.ids.len()).map(|t| nats(&logits[(t - 1) * vocab..t * vocab], d.ids[t])).sum();
-        assert!((sum / golden(d) - 1.0).abs() < bounds.one, "document {i}: {sum} nats, golden {}", golden(d));
+        let share = sum / golden(d) - 1.0;
+        println!("document {i}: {sum} nats, {:+.3}%", 100.0 * share);
+        assert!(share.abs() < bounds.one, "document {i}: {sum} nats, golden {}", golden(d));
         (total, tokens) = (total + sum, tokens + d.ids.len() - 1);
     }
     let per_token = total / tokens as f64;
-    println!("{per_token} nats a token, golden {mean}");
+    println!("{per_token} nats a token, {:+.3}%", 100.0 * (per_token / mean - 1.0));
     assert!((per_token / mean - 1.0).abs() < bounds.all, "{per_token} nats a token, golden {mean}");
 }
 
-#[test]
-fn the_target_agrees_with_float64() {
+fn bounds_of(engine: &str, cpu: Bounds) -> Bounds {
+    if engine == "reference" { REFERENCE } else { cpu }
+}
+
+fn the_target_agrees_with_float64(engine: &str) {
     let golden: Golden = json(&oracle("story/golden.json"));
-    for b in TARGET {
-        let model = Model::open_with(assets("story-5m-q8_0.gguf"), &options(b.engine)).unwrap();
-        for g in &golden.greedy {
-            let special = Options::default().special(g.prompt.contains("<|im_start|>"));
-            assert_eq!(model.generator().encode(&g.prompt, &special).unwrap(), g.prompt_ids, "{}", g.prompt);
-            teacher_forcing(&model, &g.prompt_ids, &g.target, b.margin);
-        }
-        let mean = golden.target_nats_per_token_held_out;
-        held_out(&model, &golden.held_out, |d| d.target, mean, &b);
+    let (model, bounds) = (open(engine, assets("story-5m-q8_0.gguf")), bounds_of(engine, CPU_TARGET));
+    for g in &golden.greedy {
+        let special = Options::default().special(g.prompt.contains("<|im_start|>"));
+        assert_eq!(model.generator().encode(&g.prompt, &special).unwrap(), g.prompt_ids, "{}", g.prompt);
+        teacher_forcing(&model, &g.prompt_ids, &g.target, &bounds);
+    }
+    held_out(&model, &golden.held_out, |d| d.target, golden.target_nats_per_token_held_out, &bounds);
+}
+
+fn the_draft_agrees_with_float64(engine: &str) {
+    let golden: Golden = json(&oracle("story/golden.json"));
+    let (model, bounds) = (open(engine, assets("story-draft-q8_0.gguf")), bounds_of(engine, CPU_DRAFT));
+    golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft, &bounds));
+    held_out(&model, &golden.held_out, |d| d.draft, golden.draft_nats_per_token_held_out, &bounds);
+}
+
+fn the_target_as_q4_k_m_agrees_with_float64(engine: &str) {
+    let golden: Golden = json(&oracle("story/golden.json"));
+    let (model, bounds) = (open(engine, oracle("story/story-5m-q4_k_m.gguf")), bounds_of(engine, CPU_Q4));
+    golden.q4.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.text, &bounds));
+    held_out(&model, &golden.held_out, |d| d.q4, golden.q4_nats_per_token_held_out, &bounds);
+}
+
+fn stories_end_by_themselves(engine: &str) {
+    let options = ModelOptions::default().engine(engine).threads(1).defaults(Defaults::COMMAND_LINE);
+    let model = Model::embedded(&options).unwrap();
+    let greedy = Options::default().temperature(0.0);
+    // The definitions take a second a story.
+    let seeds = if engine == "reference" { 1 } else { 5 };
+    let seeded = (1..=seeds).map(|seed| Options::default().seed(seed));
+    for options in [greedy].into_iter().chain(seeded) {
+        let reply = model.generate("Once upon a time", &options).unwrap();
+        let words = reply.text.split_whitespace().count();
+        assert_eq!(reply.finish, FinishReason::End, "seed {:?}", options.seed);
+        assert!(words >= 60 && reply.ids.len() <= 400, "{words} words in {} tokens", reply.ids.len());
     }
 }
 
 #[test]
-fn the_draft_agrees_with_float64() {
-    let golden: Golden = json(&oracle("story/golden.json"));
-    for b in DRAFT {
-        let model = Model::open_with(assets("story-draft-q8_0.gguf"), &options(b.engine)).unwrap();
-        golden.greedy.iter().for_each(|g| teacher_forcing(&model, &g.prompt_ids, &g.draft, b.margin));
-        held_out(&model, &golden.held_out, |d| d.draft, golden.draft_nats_per_token_held_out, &b);
-    }
+fn the_draft_goes_as_far_by_definitions_that_encode_activations() {
+    the_draft_agrees_with_float64(encoded());
 }
 
-#[test]
-fn stories_end_by_themselves() {
-    for engine in ["reference", "cpu"] {
-        let options = ModelOptions::default().engine(engine).defaults(Defaults::COMMAND_LINE);
-        let model = Model::embedded(&options).unwrap();
-        let greedy = Options::default().temperature(0.0);
-        let seeded = (1..=5).map(|seed| Options::default().seed(seed));
-        for options in [greedy].into_iter().chain(seeded) {
-            let reply = model.generate("Once upon a time", &options).unwrap();
-            let words = reply.text.split_whitespace().count();
-            assert_eq!(reply.finish, FinishReason::End, "{engine}, seed {:?}", options.seed);
-            assert!(words >= 60 && reply.ids.len() <= 400, "{engine}: {words} words in {} tokens", reply.ids.len());
-        }
-    }
+on_engines! {
+    the_target_agrees_with_float64
+    the_draft_agrees_with_float64
+    the_target_as_q4_k_m_agrees_with_float64
+    stories_end_by_themselves
 }

@@ -1,20 +1,19 @@
 //! Many threads on one model.
 
 use inkstone::{Cancel, FinishReason, Model, ModelOptions, Options};
-use inkstone_tests::assets;
+use inkstone_tests::{assets, on_engines};
 use std::thread;
 
-fn model() -> Model {
-    Model::open_with(assets("story-draft-q8_0.gguf"), &ModelOptions::default().engine("reference")).unwrap()
+fn model(engine: &str) -> Model {
+    Model::open_with(assets("story-draft-q8_0.gguf"), &ModelOptions::default().engine(engine)).unwrap()
 }
 
 fn options(i: u64) -> Options {
     Options::default().seed(i).max_tokens(8 + 5 * i)
 }
 
-#[test]
-fn several_threads_give_what_they_give_alone() {
-    let model = model();
+fn several_threads_give_what_they_give_alone(engine: &str) {
+    let model = model(engine);
     let prompt = |i: u64| ["Once upon a time", "The dog", "One day, Lily", "A small bird"][i as usize % 4];
     let alone: Vec<_> = (0..6).map(|i| model.generate(prompt(i), &options(i)).unwrap()).collect();
     let together: Vec<_> = thread::scope(|scope| {
@@ -32,9 +31,8 @@ fn several_threads_give_what_they_give_alone() {
     assert_eq!(free, all);
 }
 
-#[test]
-fn a_cancel_from_another_thread_ends_one_and_keeps_its_text() {
-    let model = model();
+fn a_cancel_from_another_thread_ends_one_and_keeps_its_text(engine: &str) {
+    let model = model(engine);
     let cancel = Cancel::new();
     let (cancelled, other) = thread::scope(|scope| {
         let one = scope.spawn(|| {
@@ -59,10 +57,9 @@ fn a_cancel_from_another_thread_ends_one_and_keeps_its_text() {
     assert_eq!(model.generator().pages().0, model.generator().pages().1);
 }
 
-#[test]
-fn more_sequences_than_places_wait_for_their_turn() {
+fn more_sequences_than_places_wait_for_their_turn(engine: &str) {
     let path = assets("story-draft-q8_0.gguf");
-    let few = Model::open_with(path, &ModelOptions::default().engine("reference").sequences(2)).unwrap();
+    let few = Model::open_with(path, &ModelOptions::default().engine(engine).sequences(2)).unwrap();
     let alone: Vec<_> = (0..5).map(|i| few.generate("Once", &options(i)).unwrap().ids).collect();
     // All are open at once; the last is read first, while nobody reads those that hold the places.
     let mut streams: Vec<_> = (0..5).map(|i| few.stream("Once", &options(i)).unwrap()).collect();
@@ -70,4 +67,10 @@ fn more_sequences_than_places_wait_for_their_turn() {
         stream.by_ref().for_each(|piece| drop(piece.unwrap()));
         assert_eq!(stream.ids(), alone[i], "stream {i}");
     }
+}
+
+on_engines! {
+    several_threads_give_what_they_give_alone
+    a_cancel_from_another_thread_ends_one_and_keeps_its_text
+    more_sequences_than_places_wait_for_their_turn
 }
