@@ -20,13 +20,19 @@ fn body(tile: &mut Tile) -> Result<(), StepError> {
     decode_row(&w, 0, 0, weights);
     decode_row(&bias, 0, 0, biases);
     for r in tile.outs[0].rows.clone() {
-        let x = x.row::<f32>(r);
-        let mean = sum_lanes(x, |sum, x| sum + x) / cols as f32;
-        let squares = sum_lanes(x, |sum, x| (x - mean).mul_add(x - mean, sum));
-        let scale = 1.0 / (squares / cols as f32 + op.eps).sqrt();
-        for (((out, x), w), bias) in tile.outs[0].row::<f32>(r).iter_mut().zip(x).zip(&*weights).zip(&*biases) {
-            *out = ((x - mean) * scale).mul_add(*w, *bias);
-        }
+        row(x.row(r), weights, biases, op.eps, tile.outs[0].row(r));
     }
     Ok(())
+}
+
+/// One row.
+#[inline(always)]
+pub(crate) fn row(x: &[f32], weights: &[f32], biases: &[f32], eps: f32, out: &mut [f32]) {
+    let cols = x.len() as f32;
+    let mean = sum_lanes(x, |sum, x| sum + x) / cols;
+    let squares = sum_lanes(x, |sum, x| (x - mean).mul_add(x - mean, sum));
+    let scale = 1.0 / (squares / cols + eps).sqrt();
+    for (((out, x), w), bias) in out.iter_mut().zip(x).zip(weights).zip(biases) {
+        *out = ((x - mean) * scale).mul_add(*w, *bias);
+    }
 }

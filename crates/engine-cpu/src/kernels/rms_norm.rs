@@ -15,17 +15,23 @@ pub(super) fn rms_norm<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
 fn body(tile: &mut Tile) -> Result<(), StepError> {
     let Op::RmsNorm(op) = tile.op else { unreachable!("the kernel of rms_norm") };
     let [x, w] = [tile.ins[0], tile.ins[1]];
-    let part = w.ty.cols;
-    let weights = tile.scratch.floats(part);
+    let weights = tile.scratch.floats(w.ty.cols);
     decode_row(&w, 0, 0, weights);
     for r in tile.outs[0].rows.clone() {
-        for (out, x) in tile.outs[0].row::<f32>(r).chunks_exact_mut(part).zip(x.row::<f32>(r).chunks_exact(part)) {
-            let squares = sum_lanes(x, |sum, x| x.mul_add(x, sum));
-            let scale = 1.0 / (squares / part as f32 + op.eps).sqrt();
-            for ((out, x), w) in out.iter_mut().zip(x).zip(&*weights) {
-                *out = x * scale * w;
-            }
-        }
+        row(x.row(r), weights, op.eps, tile.outs[0].row(r));
     }
     Ok(())
+}
+
+/// One row: as many norms side by side as the weights go into it.
+#[inline(always)]
+pub(crate) fn row(x: &[f32], weights: &[f32], eps: f32, out: &mut [f32]) {
+    let part = weights.len();
+    for (out, x) in out.chunks_exact_mut(part).zip(x.chunks_exact(part)) {
+        let squares = sum_lanes(x, |sum, x| x.mul_add(x, sum));
+        let scale = 1.0 / (squares / part as f32 + eps).sqrt();
+        for ((out, x), w) in out.iter_mut().zip(x).zip(weights) {
+            *out = x * scale * w;
+        }
+    }
 }
