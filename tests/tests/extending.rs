@@ -1,5 +1,5 @@
 //! docs/extending.md is followed with everything that there is: each file that its lists name is there, and each line
-//! that they ask for is in it, for every op, kernel, format, architecture, engine and pre-tokenizer. Code that the page
+//! that they ask for is in it, for every op, kernel, fusion, format, architecture, engine and pre-tokenizer. Code that the page
 //! shows is that of the file it names.
 
 use inkstone::compute::{Engine, EngineOptions, Pattern};
@@ -40,6 +40,7 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
     BTreeMap::from([
         ("An op", ops),
         ("A kernel", owned(kernels.collect())),
+        ("A fusion", owned(inkstone::graph::fusions().collect())),
         ("A block format", formats.map(|i| i.name.to_lowercase()).collect()),
         ("A format of keys and values", owned(kvcache::FORMATS.iter().map(|f| f.name).collect())),
         ("An architecture", owned(arch::architectures().collect())),

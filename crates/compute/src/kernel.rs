@@ -90,7 +90,7 @@ pub struct Kernel {
     pub weights: &'static [DType],
     /// Layouts of weights that it reads.
     pub layouts: &'static [Layout],
-    /// The dtype that it wants its activations in; `None`: as they are.
+    /// The dtype that it wants its activations in, of a region's kernel that of its products; `None`: as they are.
     pub activations: Option<DType>,
     /// Most rows of a step.
     pub rows: usize,

@@ -3,7 +3,8 @@
 
 use crate::memory::memory;
 use inkstone_compute::{Arg, Bindings, Caps, Error, Kernel, Layout, Plan, Region, Registry, Result, Step, TileProgram};
-use inkstone_tensor::{Dim, Op, Sizes};
+use inkstone_tensor::body::Node;
+use inkstone_tensor::{DType, Dim, Op, Sizes};
 use std::collections::HashSet;
 
 /// Checks all steps; the tile program comes back.
@@ -61,15 +62,18 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
     if let Some(missing) = kernel.requires.iter().find(|f| !caps.features.contains(f)) {
         return Err(format!("kernel {name} needs {missing}"));
     }
-    let product = match step.args.get(1).map(|a| a.region) {
-        Some(Region::Weight(id)) => id,
-        _ => u32::MAX,
-    };
-    for a in step.ins() {
+    if let Op::Region(region) = &step.op
+        && let Some(other) = region.body.nodes.iter().find(|n| kernel.member(n.op.name()).is_none())
+    {
+        return Err(format!("kernel {name} does not do {} in {}", other.op.name(), step.op.name()));
+    }
+    let products = products(step);
+    for (i, a) in step.ins().enumerate() {
         let Region::Weight(id) = a.region else { continue };
         let layout = plan.interface.weights.get(id as usize).map_or(Layout::FILE, |w| w.layout);
         // Vectors, and weights of one row, are read in any dtype; but not by a kernel that wants its activations encoded.
-        if a.ty.rows == Dim::N(1) && (kernel.activations.is_none() || id != product) {
+        let of_product = products.iter().any(|p| p.weight == Some(i));
+        if a.ty.rows == Dim::N(1) && (kernel.activations.is_none() || !of_product) {
             continue;
         }
         if !kernel.weights.is_empty() && !kernel.weights.contains(&a.ty.dtype) {
@@ -79,14 +83,38 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
             return Err(format!("kernel {name} takes no layout {layout}"));
         }
     }
-    match (&step.op, kernel.activations, step.ins().next()) {
-        (Op::Linear(_), Some(wanted), Some(x)) if x.ty.dtype != wanted => {
-            Err(format!("kernel {name} takes activations in {wanted}, not {}", x.ty.dtype))
+    for x in products.iter().map(|p| p.x) {
+        match kernel.activations {
+            Some(wanted) if x != wanted => return Err(format!("kernel {name} takes activations in {wanted}, not {x}")),
+            None if x.block() > 1 => return Err(format!("kernel {name} takes no activations in {x}")),
+            _ => {}
         }
-        (Op::Linear(_), None, Some(x)) if x.ty.dtype.block() > 1 => {
-            Err(format!("kernel {name} takes no activations in {}", x.ty.dtype))
+    }
+    Ok(())
+}
+
+/// A `linear` of a step.
+struct Product {
+    /// The dtype of its activations.
+    x: DType,
+    /// Which operand of the step its weight is.
+    weight: Option<usize>,
+}
+
+/// The products of a step: itself, or members of its region.
+fn products(step: &Step) -> Vec<Product> {
+    match &step.op {
+        Op::Linear(_) => step.ins().take(1).map(|x| Product { x: x.ty.dtype, weight: Some(1) }).collect(),
+        Op::Region(region) => {
+            let body = &region.body;
+            let products = body.nodes.iter().filter(|n| matches!(n.op, Op::Linear(_)));
+            let product = |n: &Node| {
+                let weight = body.inputs.iter().position(|v| n.ins.get(1) == Some(v));
+                n.ins.first().map(|x| Product { x: body.ty(*x).dtype, weight })
+            };
+            products.filter_map(product).collect()
         }
-        _ => Ok(()),
+        _ => Vec::new(),
     }
 }
 

@@ -7,10 +7,9 @@ use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, Reply, Result, Usage};
+use crate::{Defaults, Error, FinishReason, Flow, Options, Piece, Reply, Result, Usage};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
-use inkstone_graph::Compiled;
 use inkstone_kvcache::{PageTable, Pool};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::step::{SEQS, Sampler, carry::ENDS};
@@ -35,6 +34,8 @@ pub struct RunConfig {
     pub page: usize,
     /// Most prompt tokens of a sequence in one step; 0: as many as the engine takes.
     pub chunk: usize,
+    /// Names of fusions that the compiler leaves out ([`fusions`](inkstone_graph::fusions)). They change no bit of a result.
+    pub without_fusions: Vec<String>,
     /// Values of options that neither a request nor the file sets.
     pub defaults: Defaults,
     /// What the file recommends.
@@ -45,7 +46,7 @@ impl RunConfig {
     /// A context of so many tokens, and defaults for the rest.
     pub fn new(context: usize) -> RunConfig {
         let (defaults, file) = (Defaults::LIBRARY, Options::default());
-        RunConfig { context, sequences: 8, page: 32, chunk: 0, defaults, file }
+        RunConfig { context, sequences: 8, page: 32, chunk: 0, without_fusions: Vec::new(), defaults, file }
     }
 
     /// With what a file recommends.
@@ -71,8 +72,6 @@ pub struct Generator {
     options: Options,
     scheduler: Arc<Mutex<Scheduler>>,
     chunk: usize,
-    compiled: Arc<Compiled>,
-    footprint: Footprint,
 }
 
 impl Generator {
@@ -106,12 +105,11 @@ impl Generator {
         config.sequences = config.sequences.clamp(1, SEQS);
         let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
         let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let runner = Runner::new(&graph, &engine, &pool, config.sequences, progress)?;
+        let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
-        let (compiled, footprint) = (runner.compiled().clone(), runner.footprint());
         let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
         let scheduler = Arc::new(Mutex::new(scheduler));
-        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint })
+        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk })
     }
 
     /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.
@@ -231,16 +229,6 @@ impl Generator {
     /// How it is run.
     pub fn config(&self) -> &RunConfig {
         &self.config
-    }
-
-    /// The plans.
-    pub fn compiled(&self) -> &Compiled {
-        &self.compiled
-    }
-
-    /// What the model takes in its engine.
-    pub fn footprint(&self) -> Footprint {
-        self.footprint
     }
 
     /// Cache pages that no sequence holds, and all that there are.

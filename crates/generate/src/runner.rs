@@ -1,6 +1,5 @@
 //! The device side of the loop: plans made ready, buffers, the step buffer, and what comes back.
 
-use crate::Footprint;
 use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
@@ -31,7 +30,7 @@ pub(crate) struct Drawn<'a> {
 pub(crate) struct Runner {
     engine: Arc<dyn Engine>,
     queue: Box<dyn Queue>,
-    compiled: Arc<Compiled>,
+    compiled: Compiled,
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Arc<dyn Executable>>,
@@ -64,11 +63,12 @@ impl Runner {
         engine: &Arc<dyn Engine>,
         pool: &Pool,
         sequences: usize,
+        without_fusions: &[String],
         progress: &dyn Progress,
     ) -> Result<Runner> {
         let (draw, scored) = ((Kind::Select, &graph.select), (Kind::Scored, &graph.select_scored));
         let graphs = [(Kind::Body, &graph.body), (Kind::Head, &graph.head), draw, scored];
-        let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots())?;
+        let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots(), without_fusions)?;
         let most = compiled.largest();
         let rows = most.rows;
         let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
@@ -92,7 +92,7 @@ impl Runner {
             engine: engine.clone(),
             queue: engine.queue()?,
             carry: carry.ok_or(Error::NoCarry)?,
-            compiled: Arc::new(compiled),
+            compiled,
             bind,
             ready: HashMap::new(),
             step,
@@ -105,16 +105,6 @@ impl Runner {
         };
         runner.executable(Kind::DRAW, 1, 1)?;
         Ok(runner)
-    }
-
-    /// The plans.
-    pub fn compiled(&self) -> &Arc<Compiled> {
-        &self.compiled
-    }
-
-    /// What they are bound to, in bytes.
-    pub fn footprint(&self) -> Footprint {
-        Footprint::of(self.compiled.interface(), &self.bind)
     }
 
     /// Most rows in a step.

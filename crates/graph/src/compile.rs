@@ -1,6 +1,7 @@
 //! Graphs to plans: the order of the passes, and the plans that come out.
 
 use crate::check::check;
+use crate::fuse::{check_names, fuse};
 use crate::graph::Graph;
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
@@ -17,9 +18,9 @@ use std::sync::Arc;
 /// Before anything is chosen, once a graph: a use that goes away must not weigh in a choice.
 const BEFORE_SELECT: &[(&str, Pass)] = &[("simplify", simplify)];
 
-/// After [`select`] has chosen over all graphs, for each bucket. Fusion belongs behind `legalise`, so that a region can
-/// take a `quantize` in; [`memory`], [`lower`] and [`check`] follow.
-const FOR_EACH_BUCKET: &[(&str, Pass)] = &[("legalise", legalise)];
+/// After [`select`] has chosen over all graphs, for each bucket. Fusion is behind `legalise`, so that a region can take
+/// a `quantize` in; [`memory`], [`lower`] and [`check`] follow.
+const FOR_EACH_BUCKET: &[(&str, Pass)] = &[("legalise", legalise), ("fuse", fuse)];
 
 /// What a graph is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,10 +66,19 @@ pub struct Compiled {
 }
 
 /// Compiles the graphs of a model, each of another kind, for the buckets that `caps` names and caches of `slots` places.
+/// Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
 ///
 /// # Errors
-/// Graphs that disagree about what they share, ops that the engine has no kernels for, sizes that overflow.
-pub fn compile(graphs: &[(Kind, &Graph)], caps: &Caps, registry: &Registry, slots: usize) -> Result<Compiled> {
+/// Graphs that disagree about what they share, ops that the engine has no kernels for, sizes that overflow, names of no
+/// fusion.
+pub fn compile(
+    graphs: &[(Kind, &Graph)],
+    caps: &Caps,
+    registry: &Registry,
+    slots: usize,
+    without: &[String],
+) -> Result<Compiled> {
+    check_names(without)?;
     for (kind, _) in graphs {
         let count = graphs.iter().filter(|(k, _)| k == kind).count();
         if count > 1 {
@@ -96,7 +106,7 @@ pub fn compile(graphs: &[(Kind, &Graph)], caps: &Caps, registry: &Registry, slot
     for (kind, g, sizes) in &simple {
         let mut of_kind = Vec::new();
         for &bucket in sizes {
-            let cx = Context { caps, registry, selection: &selection, bucket };
+            let cx = Context { caps, registry, selection: &selection, bucket, without };
             let mut g = g.clone();
             report.add(run(FOR_EACH_BUCKET, &mut g, &cx)?);
             let plan = lower(&g, &memory(&g, &cx)?, &cx)?;

@@ -191,6 +191,14 @@ pub enum Error {
         /// Rows or logit rows.
         what: &'static str,
     },
+    /// A fusion that is to be switched off, but is not there.
+    #[error("no fusion is called {name}; there are: {known}")]
+    UnknownFusion {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
     /// A registry has no kernel.
     #[error("graph {graph}: {source}")]
     Compute {

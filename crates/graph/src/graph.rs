@@ -24,6 +24,9 @@ pub enum Source {
     Port(Port),
 }
 
+/// By value: where it comes from, if it is an input.
+pub(crate) type Sources = Vec<Option<Source>>;
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -99,9 +102,9 @@ impl Graph {
     }
 
     /// The source of each value that is an input, by value.
-    pub(crate) fn sources(&self) -> Vec<Option<&Source>> {
+    pub(crate) fn sources(&self) -> Sources {
         let mut sources = vec![None; self.body.types.len()];
-        self.inputs().for_each(|(source, v)| sources[v.at()] = Some(source));
+        self.inputs().for_each(|(source, v)| sources[v.at()] = Some(source.clone()));
         sources
     }
 

@@ -21,6 +21,7 @@
 mod check;
 mod compile;
 mod error;
+pub mod fuse;
 mod graph;
 pub mod passes;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod verify;
 pub use check::check;
 pub use compile::{Compiled, Kind, compile};
 pub use error::{Error, Result};
+pub use fuse::fusions;
 pub use graph::{Graph, Source};
 pub use inkstone_compute::Port;
 pub use passes::{Context, Report};

@@ -6,11 +6,11 @@ pub mod memory;
 pub mod select;
 pub mod simplify;
 
-use crate::graph::{Graph, Source};
+use crate::graph::{Graph, Source, Sources};
 use crate::{Error, Result};
-use inkstone_compute::{Caps, Choice, Grid, Layout, Query, Region, Registry};
-use inkstone_tensor::body::Node;
-use inkstone_tensor::{DType, Dim, Sizes, Type};
+use inkstone_compute::{Caps, Choice, Grid, Layout, Numerics, Query, Region, Registry};
+use inkstone_tensor::body::{Body, Node};
+use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use select::Selection;
 use smallvec::SmallVec;
 use std::fmt;
@@ -29,6 +29,8 @@ pub struct Context<'a> {
     pub selection: &'a Selection,
     /// Upper bounds of the plan.
     pub bucket: Sizes,
+    /// Names of fusions that are switched off.
+    pub without: &'a [String],
 }
 
 /// Dtypes and layouts of the matrices among a node's operands, as queries name them.
@@ -39,25 +41,39 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`Error::Compute`] if there is none.
-    pub(crate) fn kernel(&self, g: &Graph, sources: &[Option<&Source>], node: &Node) -> Result<Choice<'a>> {
-        let slots = matrices(g, sources, node).filter_map(|(name, _)| self.selection.weight(name));
-        let weights: Matrices = slots.map(|w| (w.ty.dtype, w.layout)).collect();
-        let numerics = self.selection.numerics(g, sources, node);
-        let query = self.query(g, node, &weights, numerics);
-        self.registry.find(&query, self.caps).map_err(|source| Error::Compute { graph: g.name.clone(), source })
+    pub(crate) fn kernel(&self, g: &Graph, sources: &[Option<Source>], node: &Node) -> Result<Choice<'a>> {
+        let choice = self.find(&g.body, sources, node);
+        choice.map_err(|source| Error::Compute { graph: g.name.clone(), source })
     }
 
-    /// The question for a node.
-    pub(crate) fn query<'q>(
+    /// The same for a node that may have none.
+    pub(crate) fn find(
         &self,
-        g: &Graph,
-        node: &'q Node,
-        weights: &'q [(DType, Layout)],
-        numerics: Option<inkstone_compute::Numerics>,
-    ) -> Query<'q> {
-        let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
+        body: &Body,
+        sources: &[Option<Source>],
+        node: &Node,
+    ) -> inkstone_compute::Result<Choice<'a>> {
+        let slots = matrices(body, sources, node).filter_map(|(name, _)| self.selection.weight(name));
+        let weights: Matrices = slots.map(|w| (w.ty.dtype, w.layout)).collect();
+        let (ins, outs) = (body.types_of(&node.ins), body.types_of(&node.outs));
         let rows = Grid::along(&ins, &outs).at(&self.bucket);
-        Query { op: &node.op, weights, numerics, members: &[], rows, bindings: ins.len() + outs.len() }
+        let (numerics, members) = match &node.op {
+            Op::Region(region) => (None, self.members(&region.body, sources, node)),
+            _ => (self.selection.numerics(body, sources, node), Vec::new()),
+        };
+        let bindings = ins.len() + outs.len();
+        self.registry
+            .find(&Query { op: &node.op, weights: &weights, numerics, members: &members, rows, bindings }, self.caps)
+    }
+
+    /// The members of a region and the arithmetic that each has alone.
+    fn members<'r>(&self, region: &'r Body, sources: &[Option<Source>], node: &Node) -> Vec<(&'r str, Numerics)> {
+        let mut inner: Sources = vec![None; region.types.len()];
+        for (input, v) in region.inputs.iter().zip(&node.ins) {
+            inner[input.at()] = sources.get(v.at()).cloned().flatten();
+        }
+        let numerics = |member: &Node| self.selection.numerics(region, &inner, member);
+        region.nodes.iter().filter_map(|member| Some((member.op.name(), numerics(member)?))).collect()
     }
 
     /// The memory that a source names.
@@ -72,12 +88,12 @@ impl<'a> Context<'a> {
 
 /// Names and types of the weights among a node's operands that are matrices. Vectors have no layout to choose.
 pub(crate) fn matrices<'g>(
-    g: &'g Graph,
-    sources: &'g [Option<&'g Source>],
+    body: &'g Body,
+    sources: &'g [Option<Source>],
     node: &'g Node,
 ) -> impl Iterator<Item = (&'g str, Type)> {
     node.ins.iter().filter_map(|v| match sources.get(v.at()) {
-        Some(Some(Source::Weight(name))) => Some((&**name, g.body.ty(*v))).filter(|(_, ty)| ty.rows != Dim::N(1)),
+        Some(Some(Source::Weight(name))) => Some((&**name, body.ty(*v))).filter(|(_, ty)| ty.rows != Dim::N(1)),
         _ => None,
     })
 }

@@ -6,39 +6,10 @@ use common::*;
 use inkstone_compute::Caps;
 use inkstone_graph::{Compiled, Error, Graph, Kind, compile};
 use inkstone_tensor::DType;
-use inkstone_tensor::sampling::{Chain, Stage};
-use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep, StepBuffer};
-
-const SLOTS: usize = 64;
 
 fn compiled(graphs: &[(Kind, Graph)], registry: &inkstone_compute::Registry) -> Result<Compiled, Error> {
     let graphs: Vec<(Kind, &Graph)> = graphs.iter().map(|(kind, g)| (*kind, g)).collect();
-    compile(&graphs, &Caps::made_up("made-up"), registry, SLOTS)
-}
-
-/// Slot, tokens, whose logits.
-type Part = (usize, &'static [u32], LogitWish);
-
-/// Prompts in chunks, decodes, sequences that come and wait, logits of none, one and all rows.
-const STEPS: &[&[Part]] = &[
-    &[(0, &[7, 3, 9, 1], LogitWish::None)],
-    &[(0, &[4, 5], LogitWish::Last), (2, &[1, 2, 3], LogitWish::Last)],
-    &[(2, &[LAST], LogitWish::Last), (5, &[40, 41, 42, 43, 44, 45, 46, 47, 48], LogitWish::All)],
-    &[(0, &[LAST], LogitWish::Last), (2, &[LAST], LogitWish::Last), (5, &[0], LogitWish::Last)],
-    &[(0, &[LAST], LogitWish::Last)],
-];
-
-fn words(parts: &[Part]) -> (usize, usize, Vec<u32>) {
-    let table = |slot: usize| -> Vec<u32> { (0..4).map(|i| ((slot * 5 + i * 7) % 16) as u32).collect() };
-    let (mut buffer, mut sampler) = (StepBuffer::with_capacity(4, 64, 64, 64), Vec::new());
-    let chain = Chain(vec![Stage::Frequency(0.5), Stage::Temperature(0.8), Stage::TopK(20)]);
-    Sampler::encode(11, 3, &chain, &mut sampler);
-    for (slot, tokens, logits) in parts {
-        let table = table(*slot);
-        buffer.push(&SeqStep { slot: *slot, tokens, tables: &[&table], logits: *logits, sampler: Some(&sampler) });
-    }
-    let (rows, logits) = (buffer.rows(), buffer.logits().len());
-    (rows, logits, buffer.encode(0, logits).to_vec())
+    compile(&graphs, &Caps::made_up("made-up"), registry, SLOTS, &[])
 }
 
 /// Runs the steps both ways and compares states and ports after each.
@@ -126,7 +97,7 @@ fn kinds_that_are_not_there_are_errors() {
     let error = some.step(1, 1, Kind::LOGITS).unwrap_err().to_string();
     assert_eq!(error, "0 graphs of kind head were compiled, expected 1");
     let twice = [(Kind::Body, &graphs[0].1), (Kind::Body, &graphs[1].1)];
-    let error = compile(&twice, &Caps::made_up("made-up"), &reference(), SLOTS).unwrap_err().to_string();
+    let error = compile(&twice, &Caps::made_up("made-up"), &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert_eq!(error, "2 graphs of kind body were compiled, expected 1");
 }
 
@@ -139,10 +110,10 @@ fn engines_without_kernels_or_buckets_are_errors() {
     assert!(error.contains("tensor blk.0.attn_q.weight (Q8_0)") && error.contains("eval (512 rows > 8)"), "{error}");
     let mut narrow = Caps::made_up("made-up");
     narrow.bindings = 3;
-    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS).unwrap_err().to_string();
+    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert!(error.contains("4 bindings > 3"), "{error}");
     narrow.rows.clear();
-    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS).unwrap_err().to_string();
+    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert_eq!(error, "engine made-up names no buckets of rows");
     let mut zero = reference();
     zero.kernels[0].tiling = |_, _| inkstone_compute::Tiling { row_block: 0, col_block: 1 };

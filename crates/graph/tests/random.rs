@@ -55,7 +55,7 @@ proptest! {
     fn plans_are_their_graphs(code in prop::collection::vec(any::<(u8, usize, usize)>(), 1..40), rows in 1usize..9) {
         let weights = weights();
         let g = graph(&weights, &code);
-        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0).unwrap();
+        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
         let mut uniform = uniform("x");
         let x = Array::from_rows(rows, 5, |_, row| row.iter_mut().for_each(|x| *x = uniform()));
         let (mut eager, mut machine) = (Eager::new(&weights, 0), Machine::new(compiled.interface(), &weights, 0));
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn a_value_that_is_read_elsewhere_is_found(code in prop::collection::vec(any::<(u8, usize, usize)>(), 2..40), pick: usize) {
         let g = graph(&weights(), &code);
-        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0).unwrap();
+        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
         let mut plan = compiled.plans(Kind::Body)[1].clone();
         let mut reads: Vec<&mut u64> = plan
             .steps

@@ -61,6 +61,7 @@ impl Model {
         let chosen = context::choose(&graph, options, engine.caps())?;
         let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
         (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
+        config.without_fusions.clone_from(&options.without_fusions);
         let progress = options.progress.as_deref().unwrap_or(&NoProgress);
         let notes = tokenizer.notes().iter().cloned().chain(chosen.notes).collect();
         let none = Options::default();

@@ -30,6 +30,9 @@ pub struct ModelOptions {
     pub sequences: usize,
     /// Most prompt tokens in one step; 0: as many as the engine takes.
     pub chunk: usize,
+    /// Names of fusions that the compiler leaves out; an unknown one is an error that lists them. They change no bit of a
+    /// result.
+    pub without_fusions: Vec<String>,
     /// Values of options that neither a request nor the file sets.
     pub defaults: Defaults,
     /// Told how far loading is.
@@ -47,6 +50,7 @@ impl Default for ModelOptions {
             mmap: true,
             sequences: 8,
             chunk: 0,
+            without_fusions: Vec::new(),
             defaults: Defaults::LIBRARY,
             progress: None,
         }
@@ -62,6 +66,15 @@ macro_rules! setters {
             })+
         }
     };
+}
+
+impl ModelOptions {
+    /// Adds a name to [`ModelOptions::without_fusions`](#structfield.without_fusions).
+    #[must_use]
+    pub fn without_fusion(mut self, name: impl Into<String>) -> Self {
+        self.without_fusions.push(name.into());
+        self
+    }
 }
 
 setters! {

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// [`Error::Compute`] for a node without a kernel, [`Error::Activations`] if a kernel wants what can't be.
 pub fn legalise(g: &mut Graph, cx: &Context) -> Result<Report> {
-    let sources: Vec<Option<Source>> = g.sources().into_iter().map(|s| s.cloned()).collect();
-    let sources: Vec<Option<&Source>> = sources.iter().map(Option::as_ref).collect();
+    let sources = g.sources();
     let (nodes, lines) = (std::mem::take(&mut g.body.nodes), std::mem::take(&mut g.at));
     let mut quantized: BTreeMap<(ValueId, DType), ValueId> = BTreeMap::new();
     for (mut node, at) in nodes.into_iter().zip(lines) {
@@ -99,7 +98,7 @@ mod tests {
         let buckets = [Sizes { rows: 8, logit_rows: 8, slots: 0 }];
         let registry = registry();
         let (selection, _) = select(&[(&g, &buckets)], &caps, &registry)?;
-        let cx = Context { caps: &caps, registry: &registry, selection: &selection, bucket: buckets[0] };
+        let cx = Context { caps: &caps, registry: &registry, selection: &selection, bucket: buckets[0], without: &[] };
         legalise(&mut g, &cx)?;
         Ok(g)
     }

@@ -178,7 +178,7 @@ mod tests {
     fn with<T>(g: &Graph, f: impl FnOnce(&Context) -> T) -> T {
         let (caps, registry) = (Caps::made_up("made-up"), test_support::registry());
         let (selection, _): (Selection, _) = select(&[(g, &[bucket()])], &caps, &registry).unwrap();
-        f(&Context { caps: &caps, registry: &registry, selection: &selection, bucket: bucket() })
+        f(&Context { caps: &caps, registry: &registry, selection: &selection, bucket: bucket(), without: &[] })
     }
 
     #[test]

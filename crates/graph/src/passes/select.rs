@@ -5,7 +5,7 @@ use super::{Context, Report, matrices};
 use crate::graph::{Graph, Source};
 use crate::{Error, Result};
 use inkstone_compute::{Caps, Grid, Interface, Layout, Numerics, Query, Registry, StateSlot, WeightSlot};
-use inkstone_tensor::body::Node;
+use inkstone_tensor::body::{Body, Node};
 use inkstone_tensor::ops::Quantize;
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -40,8 +40,8 @@ impl Selection {
     }
 
     /// The arithmetic that a node must have; `None`: any.
-    pub(crate) fn numerics(&self, g: &Graph, sources: &[Option<&Source>], node: &Node) -> Option<Numerics> {
-        let mut names = matrices(g, sources, node).map(|(name, _)| name).peekable();
+    pub(crate) fn numerics(&self, body: &Body, sources: &[Option<Source>], node: &Node) -> Option<Numerics> {
+        let mut names = matrices(body, sources, node).map(|(name, _)| name).peekable();
         match names.peek() {
             Some(name) if !decodes_only(&node.op) => self.weight(name).map(|w| w.numerics),
             _ => self.ops.get(&class(&node.op, names)).copied(),
@@ -155,7 +155,7 @@ fn uses(graphs: &[Buckets], selection: &Selection) -> Vec<Use> {
         let sources = g.sources();
         for node in &g.body.nodes {
             let (ins, outs) = (g.body.types_of(&node.ins), g.body.types_of(&node.outs));
-            let names: Vec<&str> = matrices(g, &sources, node).map(|(name, _)| name).collect();
+            let names: Vec<&str> = matrices(&g.body, &sources, node).map(|(name, _)| name).collect();
             let dim = Grid::along(&ins, &outs);
             uses.push(Use {
                 op: node.op.clone(),
@@ -288,9 +288,9 @@ fn vectors(graphs: &[Buckets], selection: &mut Selection) {
     for (g, _) in graphs.iter().rev() {
         let sources = g.sources();
         for node in g.body.nodes.iter().rev() {
-            let Some(numerics) = selection.numerics(g, &sources, node) else { continue };
+            let Some(numerics) = selection.numerics(&g.body, &sources, node) else { continue };
             for v in &node.ins {
-                let Some(Source::Weight(name)) = sources[v.at()] else { continue };
+                let Some(Source::Weight(name)) = &sources[v.at()] else { continue };
                 if let Some(id) = selection.weight_id(name).filter(|_| g.body.ty(*v).rows == Dim::N(1)) {
                     interface.weights[id as usize].numerics = numerics;
                 }
@@ -316,7 +316,7 @@ fn report(interface: &Interface) -> Report {
 impl<'a> Context<'a> {
     /// A context before anything is selected.
     pub(crate) fn unselected(caps: &'a Caps, registry: &'a Registry, none: &'a Selection) -> Context<'a> {
-        Context { caps, registry, selection: none, bucket: Sizes::default() }
+        Context { caps, registry, selection: none, bucket: Sizes::default(), without: &[] }
     }
 }
 

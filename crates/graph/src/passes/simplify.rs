@@ -84,7 +84,8 @@ mod tests {
 
     fn simplified(mut g: Graph) -> (Graph, String) {
         let (caps, registry, selection) = (Caps::made_up("made-up"), test_support::registry(), Selection::default());
-        let cx = Context { caps: &caps, registry: &registry, selection: &selection, bucket: Sizes::default() };
+        let cx =
+            Context { caps: &caps, registry: &registry, selection: &selection, bucket: Sizes::default(), without: &[] };
         let report = simplify(&mut g, &cx).unwrap();
         assert_eq!(g.faults(), []);
         (g, report.to_string())

@@ -4,16 +4,20 @@
 #![allow(dead_code, unused_imports)]
 
 mod machine;
+mod shapes;
+mod steps;
 mod tensors;
 
 pub use machine::{Eager, Machine};
+pub use shapes::{SHAPES, Shape};
+pub use steps::{SLOTS, STEPS, words};
 pub use tensors::{Tensors, uniform};
 
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Port, Registry, Tiling};
 use inkstone_graph::{Graph, Kind, Result, Tracer, Value};
 use inkstone_tensor::ops::{Attend, Pairs, Rope};
 use inkstone_tensor::step::ROWS;
-use inkstone_tensor::{DType, Dim, Type, WeightSource};
+use inkstone_tensor::{DType, Dim, Op, Type, WeightSource};
 use std::sync::Arc;
 
 pub const VOCAB: usize = 50;
@@ -111,9 +115,46 @@ pub fn eval() -> Kernel {
     Kernel::by_definition("eval", Pattern::AnyOp, Arc::new(()))
 }
 
+const PANEL: Layout = Layout("panel16");
+
+fn fast_layouts() -> &'static [Layout] {
+    &[PANEL, Layout::FILE]
+}
+
+/// A registry with a kernel for every region, of an arithmetic for products: with a norm or a quantize in front for few
+/// rows, else for any number.
+macro_rules! with_regions {
+    ($registry:expr, $product:expr) => {{
+        const ALONE: Numerics = Numerics::DEFINITION;
+        const AFTER: &[(&str, Numerics)] = &[("linear", $product), ("map", ALONE)];
+        const BEFORE: &[(&str, Numerics)] =
+            &[("rms_norm", ALONE), ("layer_norm", ALONE), ("quantize", ALONE), ("linear", $product), ("map", ALONE)];
+        const WRITE: &[(&str, Numerics)] = &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE)];
+        let columns = |_: &Op, _: &[Type]| Tiling { col_block: 16, ..Tiling::WHOLE };
+        let region = |op, name, members, rows, tiling| {
+            let layouts = fast_layouts();
+            Kernel { implements: Pattern::Named(op), members, layouts, rows, tiling, ..eval() }.named(name)
+        };
+        let whole = eval().tiling;
+        let mut registry: Registry = $registry;
+        let regions = [
+            region("norm_glu", "norm_glu.r8", BEFORE, 8, columns),
+            region("glu", "glu", AFTER, usize::MAX, columns),
+            region("norm_linear_map", "norm_linear_map.r8", BEFORE, 8, columns),
+            region("linear_map", "linear_map.r8", BEFORE, 8, columns),
+            region("linear_map", "linear_map", AFTER, usize::MAX, columns),
+            region("norm_linear", "norm_linear.r8", BEFORE, 8, columns),
+            region("norm_quantize", "norm_quantize", BEFORE, usize::MAX, whole),
+            region("norm_rope_write", "norm_rope_write.r8", WRITE, 8, whole),
+            region("rope_write", "rope_write.r8", WRITE, 8, whole),
+        ];
+        registry.kernels.splice(0..0, regions);
+        registry
+    }};
+}
+
 /// A registry of a made-up fast engine: kernels of linear by rows, on quantized activations and packed weights.
 pub fn fast() -> Registry {
-    const PANEL: Layout = Layout("panel16");
     let linear = |name, rows| {
         Kernel {
             implements: Pattern::Named("linear"),
@@ -128,10 +169,19 @@ pub fn fast() -> Registry {
         .named(name)
     };
     let vnni = Kernel { requires: &["vnni"], ..linear("linear.q8_0.vnni", usize::MAX) };
-    let embed =
-        Kernel { implements: Pattern::Named("embed"), layouts: &[PANEL, Layout::FILE], ..eval() }.named("embed");
+    let embed = Kernel { implements: Pattern::Named("embed"), layouts: fast_layouts(), ..eval() }.named("embed");
     let kernels = vec![vnni, linear("linear.q8_0.r4", 4), linear("linear.q8_0.tile", usize::MAX), embed, eval()];
-    Registry { engine: "fast", layouts: vec![PANEL, Layout::FILE], kernels }
+    Registry { engine: "fast", layouts: fast_layouts().to_vec(), kernels }
+}
+
+/// The same with a kernel for every region.
+pub fn fused() -> Registry {
+    with_regions!(fast(), Numerics("q8/32.i32"))
+}
+
+/// The definitions, with kernels for every region that compute as they do.
+pub fn fused_reference() -> Registry {
+    with_regions!(reference(), Numerics::DEFINITION)
 }
 
 trait Named {

@@ -1,0 +1,38 @@
+//! Gated units (Shazeer 2020, arXiv 2002.05202): two products of the same activations and a map of both.
+
+use super::flow::{Flow, NodeId};
+use super::prologue::{self, product};
+use super::region::Draft;
+use inkstone_tensor::Op;
+use inkstone_tensor::body::ValueId;
+
+/// With the norm, and the encoding, that come before.
+pub(super) fn norm_glu(flow: &Flow, map: NodeId) -> Vec<Draft> {
+    let unit = unit(flow, map);
+    let drafts = unit.and_then(|(x, members)| Some(draft(flow, &prologue::norm(flow, x)?, x, members)));
+    drafts.into_iter().collect()
+}
+
+/// On activations as they are.
+pub(super) fn glu(flow: &Flow, map: NodeId) -> Vec<Draft> {
+    unit(flow, map).map(|(x, members)| draft(flow, &[], x, members)).into_iter().collect()
+}
+
+fn draft(flow: &Flow, prologue: &[NodeId], x: ValueId, members: [NodeId; 3]) -> Draft {
+    let results = flow.node(members[2]).map_or_else(Vec::new, |n| n.outs.to_vec());
+    let mut draft = Draft::new(flow, prologue, members.into(), results);
+    // Both products read one operand.
+    if let Some(again) = draft.operands.iter().rposition(|v| *v == x).filter(|i| *i > 0) {
+        draft.operands.remove(again);
+    }
+    draft
+}
+
+/// The activations, and gate, up and map: the gate is the map's first operand.
+fn unit(flow: &Flow, map: NodeId) -> Option<(ValueId, [NodeId; 3])> {
+    let n = flow.node(map).filter(|n| matches!(n.op, Op::Map(_)))?;
+    let [gate, up] = n.ins[..] else { return None };
+    let [gate, up] = [gate, up].map(|v| product(flow, flow.maker_for(v, map)?));
+    let (gate, up) = (gate?, up?);
+    (gate.x == up.x && gate.node != up.node).then_some((gate.x, [gate.node, up.node, map]))
+}
