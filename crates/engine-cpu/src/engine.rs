@@ -44,7 +44,9 @@ impl Cpu {
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(&sets));
-        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool: Pool::new(threads) })
+        let pool = Pool::new(threads);
+        caps.threads = pool.threads();
+        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool })
     }
 }
 

@@ -59,6 +59,11 @@ impl Pool {
         let workers = (1..threads).map_while(worker).collect();
         Pool { device, workers }
     }
+
+    /// The workers, and who waits.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
 }
 
 impl Drop for Pool {
