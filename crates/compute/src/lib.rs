@@ -37,4 +37,4 @@ pub use kernel::{Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 pub use platform::{available_memory, huge_pages};
 pub use reference::{Reference, ReferenceKernel};
-pub use tiles::{Counters, TileProgram, Work};
+pub use tiles::{Counters, MAX_TILES, TileProgram, Turn, Work, Worker};

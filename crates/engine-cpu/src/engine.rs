@@ -11,6 +11,7 @@ use inkstone_compute::{
     Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
+use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -62,6 +63,13 @@ fn sets(name: Option<&str>) -> Result<Vec<Set>> {
     Ok(here)
 }
 
+impl fmt::Debug for Cpu {
+    /// What runs, and what waits for what.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} threads, {:?}", self.pool.threads(), self.pool.device)
+    }
+}
+
 impl Engine for Cpu {
     fn caps(&self) -> &Caps {
         &self.caps
@@ -85,7 +93,7 @@ impl Engine for Cpu {
             let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
             return Err(Error::NoExecutor { engine, exec, known });
         }
-        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps)?))
+        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?))
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
