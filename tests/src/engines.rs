@@ -1,8 +1,11 @@
-//! Checks on every engine, and the definitions with the CPU engine's activations.
+//! Checks on every engine, and engines that only checks have.
 
-use inkstone::compute::{EngineOptions, Kernel, Pattern, Reference, ReferenceKernel};
-use inkstone::tensor::DType;
-use inkstone_engine_cpu::Q8;
+use inkstone::compute::{
+    Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Kernel, Pattern, Plan, Queue, Reference,
+    ReferenceKernel, Registry, Result, Usage, WeightSlot, Weights,
+};
+use inkstone::tensor::{DType, Progress, WeightSource};
+use inkstone_engine_cpu::{Cpu, Q8};
 use std::sync::Arc;
 
 /// Makes an engine known that computes by the definitions, but for products: their activations are encoded as the CPU
@@ -18,13 +21,56 @@ pub fn encoded() -> &'static str {
     "encoded"
 }
 
+/// An engine that is asked for plans of other buckets than its own.
+struct Buckets {
+    inner: Cpu,
+    caps: Caps,
+}
+
+impl Engine for Buckets {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+    fn registry(&self) -> &Registry {
+        self.inner.registry()
+    }
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        self.inner.alloc(bytes, usage)
+    }
+    fn load(&self, from: &dyn WeightSource, slots: &[WeightSlot], told: &dyn Progress) -> Result<Weights> {
+        self.inner.load(from, slots, told)
+    }
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        self.inner.prepare(plan, bind, exec)
+    }
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        self.inner.queue()
+    }
+}
+
+/// Makes the CPU engine known with these buckets of rows and of logit rows; the last of each is the most that a step may
+/// have. Returns its name.
+pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
+    let name = format!("cpu {rows:?} {logit_rows:?}");
+    let (rows, logit_rows) = (rows.to_vec(), logit_rows.to_vec());
+    let factory = move |options: &EngineOptions| {
+        let inner = Cpu::new(options)?;
+        let mut caps = inner.caps().clone();
+        (caps.rows, caps.logit_rows) = (rows.clone(), logit_rows.clone());
+        Ok(Arc::new(Buckets { inner, caps }) as _)
+    };
+    inkstone::engines::register(name.as_str(), Arc::new(factory));
+    name
+}
+
 /// Makes a test of each claim on each engine of this build, in a module that is named after the engine. A claim is a
-/// function of that name in the same file, which takes the engine's name.
+/// function of that name in the same file, which takes the engine's name. Behind `; cpu:` stand those that would take
+/// long by definitions.
 #[macro_export]
 macro_rules! on_engines {
-    ($($(#[$attribute:meta])* $claim:ident)+) => {
+    ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)?) => {
         $crate::on_engine! { reference: $($(#[$attribute])* $claim)+ }
-        $crate::on_engine! { cpu: $($(#[$attribute])* $claim)+ }
+        $crate::on_engine! { cpu: $($(#[$attribute])* $claim)+ $($($own)+)? }
     };
 }
 

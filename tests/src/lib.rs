@@ -4,12 +4,14 @@ mod clock;
 mod engines;
 mod npy;
 mod oracle;
+mod subjects;
 pub mod tiny;
 
 pub use clock::busy_time;
-pub use engines::encoded;
+pub use engines::{encoded, with_buckets};
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
+pub use subjects::Subject;
 
 /// Relative L2 distance of `a` from `b`: sqrt(sum (a - b)^2 / sum b^2).
 ///

@@ -2,7 +2,7 @@
 
 use inkstone::text::Encode;
 use inkstone::{Conversation, Dialogue, Message, Model, ModelOptions, Options};
-use inkstone_tests::{on_engine, oracle};
+use inkstone_tests::{on_engines, oracle};
 
 fn model(engine: &str, context: u32) -> Model {
     Model::embedded(&ModelOptions::default().engine(engine).ctx(context)).unwrap()
@@ -72,13 +72,7 @@ fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
     assert_eq!((dialogue.messages().len(), dialogue.undo()), (1, false));
 }
 
-// The definitions take their time over ten turns, of which none is theirs.
-on_engine! {
-    cpu:
-    ten_turns_have_the_prompts_of_the_whole_conversation
-    a_full_context_forgets_the_oldest_turns_and_keeps_the_system
-}
-
-on_engine! {
-    reference: a_full_context_forgets_the_oldest_turns_and_keeps_the_system
+on_engines! {
+    a_full_context_forgets_the_oldest_turns_and_keeps_the_system;
+    cpu: ten_turns_have_the_prompts_of_the_whole_conversation
 }

@@ -1,52 +1,59 @@
-//! The CPU engine gives the same bits on every instruction set that this machine has, and with any number of threads.
+//! The CPU engine gives the same bits on every instruction set that this machine has, with any number of threads, in any
+//! bucket.
 
 use inkstone::compute::EngineOptions;
 use inkstone::kvcache::Format;
 use inkstone::{Model, ModelOptions};
 use inkstone_engine_cpu::{Cpu, Set};
-use inkstone_tests::{assert_same_bits, assets, encoded, json, oracle, relative_l2};
-use serde::Deserialize;
-use std::path::Path;
+use inkstone_tests::{Subject, assert_same_bits, assets, encoded, relative_l2, with_buckets};
 use std::sync::Arc;
 
-#[derive(Deserialize)]
-struct Case {
-    ids: Vec<u32>,
+/// Floats, blocks of 32 and K-quants.
+fn subjects() -> [Subject; 3] {
+    [Subject::arch("llama"), Subject::story_q8_0(), Subject::story_q4_k_m()]
 }
 
-/// Logits of a file on one instruction set.
-fn logits(file: &Path, ids: &[u32], set: Set, threads: usize, format: &str, chunk: Option<usize>) -> Vec<f32> {
+/// The engine on one instruction set, by name.
+fn on_set(set: Set) -> String {
     let name = format!("cpu {}", set.name());
     let factory = move |options: &EngineOptions| Ok(Arc::new(Cpu::new(&options.clone().isa(set.name()))?) as _);
     inkstone::engines::register(name.as_str(), Arc::new(factory));
-    let format = Format::named(format).unwrap();
-    let options = ModelOptions::default().engine(&name).threads(threads).kv_type(format);
-    Model::open_with(file, &options).unwrap().logits(ids, chunk).unwrap()
+    name
 }
 
-fn equal_on_all(file: &Path, ids: &[u32], format: &str) {
-    let wanted = logits(file, ids, Set::Portable, 1, format, None);
-    for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
-        for (threads, chunk) in [(1, None), (2, None), (3, None), (2, Some(1)), (3, Some(7))] {
-            let found = logits(file, ids, set, threads, format, chunk);
-            assert_same_bits(&found, &wanted, &format!("{}, {threads} threads, chunks of {chunk:?}", set.name()));
+#[test]
+fn sets_threads_and_chunks_give_equal_bits() {
+    for subject in subjects() {
+        let logits = |set, threads, chunk| {
+            let model = subject.open(&on_set(set), "f16", &ModelOptions::default().threads(threads));
+            model.logits(&subject.ids[..37], chunk).unwrap()
+        };
+        let wanted = logits(Set::Portable, 1, None);
+        for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
+            for (threads, chunk) in [(1, None), (2, None), (3, None), (2, Some(1)), (3, Some(7))] {
+                let what = format!("{}, {}, {threads} threads, chunks of {chunk:?}", subject.name, set.name());
+                assert_same_bits(&logits(set, threads, chunk), &wanted, &what);
+            }
         }
     }
 }
 
 #[test]
-fn sets_threads_and_chunks_give_equal_bits_on_floats() {
-    let folder = oracle("archs/llama");
-    let case: Case = json(&folder.join("case.json"));
-    for format in ["f32", "f16"] {
-        equal_on_all(&folder.join("model.gguf"), &case.ids[..80.min(case.ids.len())], format);
+fn every_bucket_that_holds_a_step_gives_equal_bits() {
+    for subject in subjects() {
+        let logits = |engine: &str, chunk| {
+            let model = subject.open(engine, "f16", &ModelOptions::default());
+            model.logits(&subject.ids[..19], Some(chunk)).unwrap()
+        };
+        for chunk in [1, 5, 8] {
+            let wanted = logits("cpu", chunk);
+            for (rows, logit_rows) in [(8, 64), (512, 8), (512, 64)] {
+                let found = logits(&with_buckets(&[rows], &[logit_rows]), chunk);
+                let what = format!("{}, {chunk} rows in buckets of {rows} and {logit_rows}", subject.name);
+                assert_same_bits(&found, &wanted, &what);
+            }
+        }
     }
-}
-
-#[test]
-fn sets_threads_and_chunks_give_equal_bits_on_quantised_weights() {
-    let ids: Vec<u32> = (0..90).map(|i| 5 + i * 37 % 900).collect();
-    equal_on_all(&assets("story-draft-q8_0.gguf"), &ids, "f16");
 }
 
 #[test]

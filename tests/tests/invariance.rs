@@ -1,37 +1,28 @@
 //! A row's result depends on its own sequence only: the same bits alone, in any batch, in any chunking.
 
-use inkstone::kvcache::Format;
 use inkstone::tensor::sampling::{Chain, Draw, Stage, log_probs, sample};
 use inkstone::{Model, ModelOptions, Options, Reply, Stream, TokenScore};
-use inkstone_tests::{assert_same_bits, json, on_engines, oracle};
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Case {
-    ids: Vec<u32>,
-}
+use inkstone_tests::{Subject, assert_same_bits, on_engines};
 
 /// Two layers, four query heads, two KV heads.
 const MODEL: &str = "llama";
-/// A model of each architecture.
-const MODELS: &[&str] = &[MODEL, "qwen2", "qwen3", "gpt2"];
 
-fn model(engine: &str, options: ModelOptions) -> Model {
-    model_of(engine, MODEL, options)
+/// A model of each architecture.
+fn subjects() -> [Subject; 4] {
+    [MODEL, "qwen2", "qwen3", "gpt2"].map(Subject::arch)
 }
 
-fn model_of(engine: &str, name: &str, options: ModelOptions) -> Model {
-    let format = Format::named("f32").unwrap();
-    let file = oracle("archs").join(name).join("model.gguf");
-    Model::open_with(file, &options.engine(engine).kv_type(format)).unwrap()
+/// Models of quantised weights, which are larger.
+fn quantised() -> [Subject; 2] {
+    [Subject::story_q8_0(), Subject::story_q4_k_m()]
+}
+
+fn model(engine: &str, options: ModelOptions) -> Model {
+    Subject::arch(MODEL).open(engine, "f32", &options)
 }
 
 fn ids() -> Vec<u32> {
-    ids_of(MODEL)
-}
-
-fn ids_of(name: &str) -> Vec<u32> {
-    json::<Case>(&oracle("archs").join(name).join("case.json")).ids
+    Subject::arch(MODEL).ids
 }
 
 /// Draws that go on to the limit.
@@ -56,15 +47,22 @@ fn same(a: &Reply, b: &Reply, what: &str) {
 }
 
 fn every_split_of_a_prompt_gives_the_same_bits(engine: &str) {
-    for name in MODELS {
-        let (model, ids) = (model_of(engine, name, ModelOptions::default()), &ids_of(name)[..48]);
-        let whole = model.logits(ids, None).unwrap();
-        for n in 1..ids.len() {
-            let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
-            assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
-            let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
-            assert_same_bits(&rest_one_by_one, &whole, &format!("{name}: {n}, then one by one"));
-        }
+    subjects().iter().for_each(|subject| splits_of(engine, subject, 48));
+}
+
+fn every_split_gives_the_same_bits_on_quantised_weights(engine: &str) {
+    quantised().iter().for_each(|subject| splits_of(engine, subject, 18));
+}
+
+fn splits_of(engine: &str, subject: &Subject, tokens: usize) {
+    let (model, name) = (subject.open(engine, "f32", &ModelOptions::default()), subject.name);
+    let ids = &subject.ids[..tokens];
+    let whole = model.logits(ids, None).unwrap();
+    for n in 1..ids.len() {
+        let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
+        assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
+        let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
+        assert_same_bits(&rest_one_by_one, &whole, &format!("{name}: {n}, then one by one"));
     }
 }
 
@@ -107,51 +105,56 @@ fn draws_are_those_of_the_definition(engine: &str) {
 }
 
 fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone(engine: &str) {
-    MODELS.iter().for_each(|name| batches_of(engine, name));
+    let ways = [0, 1, 3, 8].map(|chunk| [(chunk, 7), (chunk, 3)]).concat();
+    subjects().iter().for_each(|subject| batches_of(engine, subject, &ways));
 }
 
-fn batches_of(engine: &str, name: &str) {
-    let ids = ids_of(name);
+fn a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights(engine: &str) {
+    quantised().iter().for_each(|subject| batches_of(engine, subject, &[(3, 5)]));
+}
+
+/// As many tokens of prompts in a step, and sequences at once, as each of `ways` says.
+fn batches_of(engine: &str, subject: &Subject, ways: &[(usize, usize)]) {
+    let (ids, name) = (&subject.ids, subject.name);
+    let open = |options: ModelOptions| subject.open(engine, "f32", &options);
     // Prompts of all lengths, so that decodes, whole prompts and chunks of prompts meet in a step.
     let requests: Vec<(&[u32], Options)> =
         (0..7).map(|i| (&ids[i..i + 1 + 11 * i % 60], draws(i as u64, 6 + 9 * i as u64 % 20))).collect();
     let alone: Vec<Reply> = {
-        let model = model_of(engine, name, ModelOptions::default());
+        let model = open(ModelOptions::default());
         requests.iter().map(|(prompt, options)| model.generate_ids(prompt, options).unwrap()).collect()
     };
-    for chunk in [0, 1, 3, 8] {
-        for sequences in [7, 3] {
-            let model = model_of(engine, name, ModelOptions::default().chunk(chunk).sequences(sequences));
-            let mut streams: Vec<(Stream, Vec<TokenScore>)> = Vec::new();
-            for (i, (prompt, options)) in requests.iter().enumerate() {
-                streams.push((model.stream_ids(prompt, options).unwrap(), Vec::new()));
-                // Sequences join while others are under way.
-                for (stream, scores) in streams.iter_mut().take(i % 3) {
-                    if let Some(piece) = stream.next() {
-                        scores.extend(piece.unwrap().logprobs);
-                    }
+    for &(chunk, sequences) in ways {
+        let model = open(ModelOptions::default().chunk(chunk).sequences(sequences));
+        let mut streams: Vec<(Stream, Vec<TokenScore>)> = Vec::new();
+        for (i, (prompt, options)) in requests.iter().enumerate() {
+            streams.push((model.stream_ids(prompt, options).unwrap(), Vec::new()));
+            // Sequences join while others are under way.
+            for (stream, scores) in streams.iter_mut().take(i % 3) {
+                if let Some(piece) = stream.next() {
+                    scores.extend(piece.unwrap().logprobs);
                 }
             }
-            // Readers that are ahead and behind.
-            for turn in 0..200 {
-                for (i, (stream, scores)) in streams.iter_mut().enumerate() {
-                    if turn % (i + 1) == 0
-                        && let Some(piece) = stream.next()
-                    {
-                        scores.extend(piece.unwrap().logprobs);
-                    }
-                }
-            }
-            for (i, (stream, scores)) in streams.iter_mut().enumerate() {
-                scores.extend(stream.by_ref().flat_map(|piece| piece.unwrap().logprobs));
-                let what = format!("{name}: request {i}, chunks of {chunk}, {sequences} sequences");
-                assert_eq!(stream.ids(), alone[i].ids, "{what}");
-                assert_eq!(score_bits(scores), score_bits(&alone[i].logprobs), "{what}");
-            }
-            drop(streams);
-            let (free, all) = model.generator().pages();
-            assert_eq!(free, all, "pages are back");
         }
+        // Readers that are ahead and behind.
+        for turn in 0..200 {
+            for (i, (stream, scores)) in streams.iter_mut().enumerate() {
+                if turn % (i + 1) == 0
+                    && let Some(piece) = stream.next()
+                {
+                    scores.extend(piece.unwrap().logprobs);
+                }
+            }
+        }
+        for (i, (stream, scores)) in streams.iter_mut().enumerate() {
+            scores.extend(stream.by_ref().flat_map(|piece| piece.unwrap().logprobs));
+            let what = format!("{name}: request {i}, chunks of {chunk}, {sequences} sequences");
+            assert_eq!(stream.ids(), alone[i].ids, "{what}");
+            assert_eq!(score_bits(scores), score_bits(&alone[i].logprobs), "{what}");
+        }
+        drop(streams);
+        let (free, all) = model.generator().pages();
+        assert_eq!(free, all, "pages are back");
     }
 }
 
@@ -186,5 +189,8 @@ on_engines! {
     draws_are_those_of_the_definition
     a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone
     scores_and_other_options_of_neighbours_change_nothing
-    pages_that_were_used_before_leave_nothing_behind
+    pages_that_were_used_before_leave_nothing_behind;
+    cpu:
+    every_split_gives_the_same_bits_on_quantised_weights
+    a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights
 }

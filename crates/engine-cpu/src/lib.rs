@@ -19,7 +19,6 @@ mod pool;
 mod program;
 mod tile;
 mod verify;
-mod wait;
 mod weights;
 
 pub use engine::Cpu;

@@ -1,6 +1,5 @@
 //! The device side of the loop: plans made ready, buffers, the step buffer, and what comes back.
 
-use crate::Footprint;
 use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
@@ -31,7 +30,7 @@ pub(crate) struct Drawn<'a> {
 pub(crate) struct Runner {
     engine: Arc<dyn Engine>,
     queue: Box<dyn Queue>,
-    compiled: Arc<Compiled>,
+    compiled: Compiled,
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Arc<dyn Executable>>,
@@ -93,7 +92,7 @@ impl Runner {
             engine: engine.clone(),
             queue: engine.queue()?,
             carry: carry.ok_or(Error::NoCarry)?,
-            compiled: Arc::new(compiled),
+            compiled,
             bind,
             ready: HashMap::new(),
             step,
@@ -106,16 +105,6 @@ impl Runner {
         };
         runner.executable(Kind::DRAW, 1, 1)?;
         Ok(runner)
-    }
-
-    /// The plans.
-    pub fn compiled(&self) -> &Arc<Compiled> {
-        &self.compiled
-    }
-
-    /// What they are bound to, in bytes.
-    pub fn footprint(&self) -> Footprint {
-        Footprint::of(self.compiled.interface(), &self.bind)
     }
 
     /// Most rows in a step.

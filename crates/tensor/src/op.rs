@@ -229,8 +229,12 @@ impl Op {
         self.def().infer(&Operands(ins))
     }
 
-    /// See [`OpDef::eval`].
+    /// See [`OpDef::eval`]. In a build with `--cfg inkstone_no_eval` it panics, so that tests of an engine show that it
+    /// computes without the definitions.
     pub fn eval(&self, step: &StepView, ins: Arrays) -> Arrays {
+        if cfg!(inkstone_no_eval) {
+            panic!("eval of {}", self.name());
+        }
         self.def().eval(step, ins)
     }
 

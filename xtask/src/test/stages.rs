@@ -115,6 +115,18 @@ pub static STAGES: &[Stage] = &[
         },
     },
     Stage {
+        name: "no-eval",
+        what: "the CPU engine agrees with golden data where definitions panic: it computes without them",
+        needs: &[],
+        cases: once,
+        run: |c, _| {
+            let line = "cargo test --package inkstone-tests --test no_eval --test archs --test models --test story";
+            let target = c.workspace.target().join("no-eval");
+            let test = c.program(line).arg("--target-dir").arg(target).args(["--", "cpu::", "--show-output"]);
+            c.programs("no-eval", [test.env("RUSTFLAGS", "--cfg inkstone_no_eval")])
+        },
+    },
+    Stage {
         name: "doctest",
         what: "the examples in the documentation",
         needs: &[],

@@ -6,7 +6,7 @@ mod check;
 mod counters;
 mod set;
 
-pub use counters::{Counters, MAX_TILES, Turn, Worker};
+pub use counters::Counters;
 
 use crate::plan::{Arg, Grid, Plan, Step};
 use inkstone_tensor::{Dim, Sizes};
