@@ -31,6 +31,8 @@ pub struct Caps {
     pub memory: u64,
     /// Features that kernels may need: instruction sets, extensions.
     pub features: Vec<&'static str>,
+    /// Threads of the host that compute.
+    pub threads: usize,
     /// Buffers that a kernel can be given.
     pub bindings: usize,
     /// Buckets of rows, ascending: plans are made for these.
@@ -48,6 +50,7 @@ impl Caps {
             name: name.to_owned(),
             memory: 1 << 34,
             features: Vec::new(),
+            threads: 1,
             bindings: 32,
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],

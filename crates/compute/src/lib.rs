@@ -35,6 +35,6 @@ pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
 pub use kernel::{Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
-pub use platform::available_memory;
+pub use platform::{available_memory, huge_pages};
 pub use reference::{Reference, ReferenceKernel};
-pub use tiles::{Counters, TileProgram, Work};
+pub use tiles::{Counters, MAX_TILES, TileProgram, Turn, Work, Worker};

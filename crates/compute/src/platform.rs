@@ -1,4 +1,4 @@
-//! What is asked of the operating system: how much memory this process may still take.
+//! What is asked of the operating system: how much memory this process may still take, and how it got what it has.
 
 /// What is assumed where the system can't be asked.
 const UNKNOWN: u64 = 4 << 30;
@@ -10,6 +10,14 @@ pub fn available_memory() -> u64 {
     return linux::available_memory().unwrap_or(UNKNOWN);
     #[cfg(any(not(target_os = "linux"), inkstone_portable))]
     return UNKNOWN;
+}
+
+/// Bytes of this process that lie in huge pages; `None` where the system can't be asked.
+pub fn huge_pages() -> Option<u64> {
+    #[cfg(all(target_os = "linux", not(inkstone_portable)))]
+    return linux::huge_pages();
+    #[cfg(any(not(target_os = "linux"), inkstone_portable))]
+    return None;
 }
 
 #[cfg(any(all(target_os = "linux", not(inkstone_portable)), test))]
@@ -49,6 +57,10 @@ mod linux {
         let size = read_to_string("/proc/self/status").ok().and_then(|t| kilobytes(&t, "VmSize:"));
         let space = limit.map(|limit| limit.saturating_sub(size.unwrap_or(0)));
         [machine, group, space].into_iter().flatten().min()
+    }
+
+    pub(super) fn huge_pages() -> Option<u64> {
+        read_to_string("/proc/self/smaps_rollup").ok().and_then(|t| kilobytes(&t, "AnonHugePages:"))
     }
 
     /// A line `name   123 kB`.

@@ -11,6 +11,7 @@ use inkstone_compute::{
     Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
+use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -44,7 +45,9 @@ impl Cpu {
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(&sets));
-        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool: Pool::new(threads) })
+        let pool = Pool::new(threads);
+        caps.threads = pool.threads();
+        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool })
     }
 }
 
@@ -58,6 +61,13 @@ fn sets(name: Option<&str>) -> Result<Vec<Set>> {
         return Err(Error::NoIsa { engine: Cpu::NAME.to_owned(), isa: isa.to_owned(), known });
     }
     Ok(here)
+}
+
+impl fmt::Debug for Cpu {
+    /// What runs, and what waits for what.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} threads, {:?}", self.pool.threads(), self.pool.device)
+    }
 }
 
 impl Engine for Cpu {
@@ -83,7 +93,7 @@ impl Engine for Cpu {
             let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
             return Err(Error::NoExecutor { engine, exec, known });
         }
-        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps)?))
+        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?))
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

@@ -19,6 +19,7 @@ mod pool;
 mod program;
 mod tile;
 mod verify;
+mod wait;
 mod weights;
 
 pub use engine::Cpu;

@@ -1,45 +1,58 @@
 //! The threads, and whose turn it is. One run is under way at a time, in the order of submission; workers help it from
-//! `submit` on, and whoever waits helps, too, holding no lock. What waits spins briefly, then yields, then sleeps, so
-//! that a loaded machine does not collapse.
+//! `submit` on, and whoever waits helps, too, holding no lock.
 #![allow(unsafe_code)]
 
 use crate::isa::FloatMode;
 use crate::memory::Memory;
 use crate::program::{Failure, Program};
 use crate::tile::Scratch;
+use crate::wait::{Bell, Wait};
 use inkstone_compute::{Error, Executable, Result, Ticket};
 use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Failures that are remembered for those who wait later.
 const FAILURES: usize = 64;
-/// Rounds of spinning, then of yielding, before a thread sleeps.
-const SPINS: u32 = 1000;
-const YIELDS: u32 = 100;
-/// Sleep of a thread that waits for tiles of others.
-const NAP: Duration = Duration::from_micros(50);
 
 /// What the queues of an engine and its workers share.
 #[derive(Default)]
 pub(crate) struct Device {
     line: Mutex<Line>,
-    /// Submits so far, and then some when the workers should end: what they wait for.
+    /// Changes when there is something for the workers: a run, or the end.
     epoch: AtomicU64,
     wake: Condvar,
+    /// For those who wait for a run to go on.
+    bell: Bell,
+    /// Memory of those who are no workers.
     scratch: Mutex<Vec<Scratch>>,
 }
 
 #[derive(Default)]
 struct Line {
     /// The run under way.
-    current: Option<Arc<dyn Executable>>,
+    current: Option<Run>,
     last: u64,
     failures: VecDeque<(u64, Failure, Arc<dyn Executable>)>,
+    /// Workers that sleep.
+    asleep: usize,
     stop: bool,
+}
+
+#[derive(Clone)]
+struct Run {
+    executable: Arc<dyn Executable>,
+    number: u32,
+}
+
+impl Run {
+    fn program(&self) -> Result<&Program> {
+        program(&self.executable)
+    }
 }
 
 /// The engine's threads; they end when this is dropped.
@@ -48,16 +61,28 @@ pub(crate) struct Pool {
     workers: Vec<JoinHandle<()>>,
 }
 
+/// Starts a thread of this name.
+type Start = dyn Fn(String, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
+
 impl Pool {
     /// With `threads - 1` workers: who waits is one, too. Fewer, if the system gives fewer.
     pub(crate) fn new(threads: usize) -> Pool {
+        Pool::with(threads, &|name, work| std::thread::Builder::new().name(name).spawn(work))
+    }
+
+    fn with(threads: usize, start: &Start) -> Pool {
         let device = Arc::new(Device::default());
-        let worker = |i: usize| {
+        let worker = |index: usize| {
             let device = device.clone();
-            std::thread::Builder::new().name(format!("inkstone-cpu-{i}")).spawn(move || device.work()).ok()
+            start(format!("inkstone-cpu-{index}"), Box::new(move || device.work(index))).ok()
         };
         let workers = (1..threads).map_while(worker).collect();
         Pool { device, workers }
+    }
+
+    /// The workers, and who waits.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers.len() + 1
     }
 }
 
@@ -73,34 +98,6 @@ impl Drop for Pool {
     }
 }
 
-/// Waiting that gets ever more patient.
-#[derive(Default)]
-pub(crate) struct Wait(u32);
-
-impl Wait {
-    /// A moment.
-    pub(crate) fn pause(&mut self) {
-        if !self.is_long() {
-            self.brief();
-        } else {
-            std::thread::sleep(NAP);
-        }
-    }
-
-    fn brief(&mut self) {
-        if self.0 < SPINS {
-            std::hint::spin_loop()
-        } else {
-            std::thread::yield_now()
-        }
-        self.0 += 1;
-    }
-
-    fn is_long(&self) -> bool {
-        self.0 >= SPINS + YIELDS
-    }
-}
-
 fn program(executable: &Arc<dyn Executable>) -> Result<&Program> {
     let executable: &dyn Any = executable.as_ref();
     let engine = crate::Cpu::NAME.to_owned();
@@ -112,18 +109,23 @@ impl Device {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a plan into the line; it begins when those before it are done, which the caller helps with.
+    /// Puts a plan into the line; it begins when those before it are done, which the caller helps with. Workers are told
+    /// if there is something for more than one.
     pub(crate) fn submit(&self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
         let program = program(executable)?;
         let mut line = self.idle();
         // SAFETY: the line is idle and locked: nothing runs, and the host writes only in `Device::write`.
-        unsafe { program.begin() }?;
+        let (number, wide) = unsafe { program.begin() }?;
         line.last += 1;
-        line.current = Some(executable.clone());
-        let ticket = Ticket(line.last);
-        self.epoch.fetch_add(1, Ordering::Release);
+        line.current = Some(Run { executable: executable.clone(), number });
+        let (ticket, asleep) = (Ticket(line.last), line.asleep);
+        if wide {
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
         drop(line);
-        self.wake.notify_all();
+        if wide && asleep > 0 {
+            self.wake.notify_all();
+        }
         Ok(ticket)
     }
 
@@ -162,11 +164,11 @@ impl Device {
         loop {
             let mut line = self.line();
             let Some(current) = line.current.clone() else { return line };
-            let Ok(running) = program(&current) else { return line };
+            let Ok(running) = current.program() else { return line };
             if running.is_finished() {
                 let ticket = line.last;
                 if let Some(failure) = running.failure() {
-                    line.failures.push_back((ticket, failure, current.clone()));
+                    line.failures.push_back((ticket, failure, current.executable.clone()));
                     while line.failures.len() > FAILURES {
                         line.failures.pop_front();
                     }
@@ -175,35 +177,37 @@ impl Device {
                 return line;
             }
             drop(line);
-            self.help(running);
+            let kept = self.scratch().pop();
+            let mut scratch = kept.unwrap_or_default();
+            self.help(running, current.number, 0, &mut scratch);
+            self.scratch().push(scratch);
             let mut wait = Wait::default();
             while !running.is_finished() {
-                wait.pause();
+                wait.pause(&self.bell, || running.is_finished());
             }
         }
     }
 
-    /// Runs tiles in scratch memory that is kept.
-    fn help(&self, running: &Program) {
+    fn scratch(&self) -> MutexGuard<'_, Vec<Scratch>> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn help(&self, running: &Program, run: u32, index: usize, scratch: &mut Scratch) {
         let _mode = FloatMode::default_mode();
-        let free = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = free().pop();
-        let mut scratch = kept.unwrap_or_default();
-        running.help(&mut scratch);
-        free().push(scratch);
+        running.help(run, index, scratch, &self.bell);
     }
 
     /// A worker's life.
-    fn work(&self) {
-        let mut seen = 0;
+    fn work(&self, index: usize) {
+        let (mut seen, mut scratch) = (0, Scratch::default());
         loop {
             let mut wait = Wait::default();
-            while self.epoch.load(Ordering::Acquire) == seen && !wait.is_long() {
-                wait.brief();
-            }
+            while self.epoch.load(Ordering::Acquire) == seen && !wait.brief() {}
             let mut line = self.line();
             while self.epoch.load(Ordering::Acquire) == seen {
+                line.asleep += 1;
                 line = self.wake.wait(line).unwrap_or_else(PoisonError::into_inner);
+                line.asleep -= 1;
             }
             if line.stop {
                 return;
@@ -211,9 +215,23 @@ impl Device {
             seen = self.epoch.load(Ordering::Acquire);
             let current = line.current.clone();
             drop(line);
-            if let Some(running) = current.as_ref().and_then(|c| program(c).ok()) {
-                self.help(running);
+            if let Some(current) = current
+                && let Ok(running) = current.program()
+            {
+                self.help(running, current.number, index, &mut scratch);
             }
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    /// The run under way, and what waits for what.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let line = self.line();
+        writeln!(f, "{} submitted, {} workers asleep", line.last, line.asleep)?;
+        match line.current.as_ref().map(Run::program) {
+            Some(Ok(running)) => write!(f, "{running:?}"),
+            _ => f.write_str("nothing runs"),
         }
     }
 }

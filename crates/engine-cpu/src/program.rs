@@ -1,31 +1,36 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
-use crate::memory::{Memory, Place, View, ViewMut, memory};
-use crate::pool::Wait;
+use crate::memory::{Place, View, ViewMut, memory};
 use crate::tile::{Entry, Scratch, Tile};
 use crate::verify;
+use crate::wait::{Bell, Wait};
 use crate::weights::Loaded;
 use inkstone_compute::{
-    Arg, Bindings, Caps, Counters, Cut, Error, Executable, Plan, Region, Registry, Result, Step, TileProgram,
+    Arg, Bindings, Caps, Counters, Cut, Error, Executable, Plan, Region, Registry, Result, Step, TileProgram, Turn,
 };
-use inkstone_tensor::step::{Header, LogitRow, Seq, StepError, StepView};
-use inkstone_tensor::{NoMemory, Sizes, Type};
+use inkstone_tensor::step::{StepError, StepView};
+use inkstone_tensor::{DType, Dim, NoMemory, Sizes, Type};
 use smallvec::SmallVec;
 use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A plan that is ready to run.
 pub(crate) struct Program {
     plan: Arc<Plan>,
     tiles: TileProgram,
     steps: Vec<Code>,
-    run: RwLock<Run>,
+    counters: Counters,
+    /// The words of the step buffer.
+    step: (Type, Place),
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
     /// Keeps the places alive.
-    bind: Bindings,
+    _bind: Bindings,
 }
 
 /// A step: what to call, on what.
@@ -52,16 +57,6 @@ struct Item {
     tile: usize,
     /// See [`Tile::first`].
     first: bool,
-}
-
-/// The run under way, or the last one.
-struct Run {
-    counters: Counters,
-    /// The step, as it was when the run began.
-    words: Vec<u32>,
-    sizes: Sizes,
-    failed: AtomicBool,
-    failure: Mutex<Option<Failure>>,
 }
 
 /// Why a run failed.
@@ -92,8 +87,14 @@ impl Executable for Program {
 }
 
 impl Program {
-    /// Checks plan, buffers, weights and kernels.
-    pub(crate) fn new(plan: Arc<Plan>, bind: Bindings, registry: &Registry, caps: &Caps) -> Result<Program> {
+    /// Checks plan, buffers, weights and kernels; for so many threads.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        bind: Bindings,
+        registry: &Registry,
+        caps: &Caps,
+        threads: usize,
+    ) -> Result<Program> {
         let tiles = verify::plan(&plan, &bind, registry, caps)?;
         let loaded: &Loaded = bind.weights.get(crate::Cpu::NAME)?;
         for (slot, found) in plan.interface.weights.iter().zip(&loaded.slots) {
@@ -103,80 +104,105 @@ impl Program {
             }
         }
         let steps = plan.steps.iter().map(|step| code(&plan, step, &bind, loaded, registry)).collect::<Result<_>>()?;
-        let run = Run {
-            counters: Counters::new(&tiles),
-            words: Vec::new(),
-            sizes: Sizes::default(),
-            failed: AtomicBool::new(false),
-            failure: Mutex::new(None),
-        };
-        Ok(Program { plan, tiles, steps, run: RwLock::new(run), bind })
+        let counters = Counters::new(&tiles, threads, |index| together(&plan.steps[index], &plan.bucket));
+        let words = (bind.step.bytes() / 4) as usize;
+        let step = (Type::new(DType::U32, Dim::N(1), words), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
+        let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
+        Ok(Program { plan, tiles, steps, counters, step, failed, failure, _bind: bind })
     }
 
-    fn run(&self) -> RwLockReadGuard<'_, Run> {
-        self.run.read().unwrap_or_else(PoisonError::into_inner)
+    fn reason(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run on what the step buffer holds.
+    /// The step, where it lies.
     ///
     /// # Safety
-    /// Nothing runs on the memory that is bound, and nobody writes the step buffer.
-    pub(crate) unsafe fn begin(&self) -> Result<()> {
-        let mut run = self.run.write().unwrap_or_else(PoisonError::into_inner);
-        let step = memory(&self.bind.step)?;
-        // SAFETY: the caller's promise.
-        unsafe { read_words(step, self.bind.step.bytes(), &mut run.words) }?;
-        let sizes = StepView::new(&run.words)?.sizes(self.plan.bucket.slots);
+    /// Nobody writes the step buffer while this is used.
+    unsafe fn view(&self) -> Result<StepView<'_>, StepError> {
+        // SAFETY: the caller's promise; the program keeps the buffer alive.
+        StepView::new(unsafe { View::new(self.step.0, self.step.1, 0..1) }.all())
+    }
+
+    /// Begins a run on what the step buffer holds. Gives its number, and whether there is work for several.
+    ///
+    /// # Safety
+    /// Nothing runs on the memory that is bound, and until the run is finished nobody writes the step buffer.
+    pub(crate) unsafe fn begin(&self) -> Result<(u32, bool)> {
         let bucket = self.plan.bucket;
+        // SAFETY: the caller's promise.
+        let sizes = unsafe { self.view() }?.sizes(bucket.slots);
         let counts = [("rows", sizes.rows, bucket.rows), ("logit rows", sizes.logit_rows, bucket.logit_rows)];
         for (what, value, limit) in counts {
             if value > limit {
                 return Err(Error::TooLarge { what, value, limit, plan: self.plan.name.clone() });
             }
         }
-        run.sizes = sizes;
-        run.counters.begin(&self.tiles, &sizes);
-        *run.failed.get_mut() = false;
-        *run.failure.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok(())
+        self.failed.store(false, Ordering::Relaxed);
+        *self.reason() = None;
+        Ok(self.counters.begin(&self.tiles, &sizes))
     }
 
     /// Whether all tiles have run.
     pub(crate) fn is_finished(&self) -> bool {
-        self.run().counters.is_finished()
+        self.counters.is_finished()
     }
 
     /// Why the last run failed, if it did.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        self.run().failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reason().clone()
     }
 
-    /// Claims tiles until there are none.
-    pub(crate) fn help(&self, scratch: &mut Scratch) {
-        let run = self.run();
-        let Ok(step) = StepView::new(&run.words) else { return };
-        let (mut cursor, mut last) = (0, None);
-        while let Some((index, tile)) = run.counters.claim(&mut cursor) {
-            let mut wait = Wait::default();
-            while !run.counters.ready(&self.tiles, index) {
-                wait.pause();
+    /// Claims tiles of a run until there are none; `index` tells workers apart.
+    pub(crate) fn help(&self, run: u32, index: usize, scratch: &mut Scratch, bell: &Bell) {
+        let mut worker = self.counters.worker(&self.tiles, run, index);
+        let (mut view, mut last, mut wait) = (None, None, Wait::default());
+        loop {
+            let turn = worker.next_turn();
+            // Whoever sleeps is of no use for a step that one worker does in one go.
+            let alone = matches!(turn, Turn::Run { step, .. } if !self.counters.is_shared(step));
+            if !alone && worker.take_completed() {
+                bell.ring();
             }
-            // After a failure the tiles that remain are counted, not run.
-            if !run.failed.load(Ordering::Relaxed) {
-                let first = last.replace(index) != Some(index);
-                let item = Item { index, tile, first };
-                let result = catch_unwind(AssertUnwindSafe(|| self.tile(&item, &step, run.sizes, scratch)));
-                let failure = match result {
-                    Ok(result) => result.err().map(Failure::Step),
-                    Err(panic) => Some(self.panicked(index, panic.as_ref())),
-                };
-                if let Some(failure) = failure {
-                    run.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-                    run.failed.store(true, Ordering::Relaxed);
+            let (step, tiles) = match turn {
+                Turn::Run { step, tiles } => (step, tiles),
+                Turn::Wait => {
+                    wait.pause(bell, || worker.can_go_on());
+                    continue;
                 }
+                Turn::Over => return,
+            };
+            wait = Wait::default();
+            // SAFETY: tiles of the run are held, so it is not finished, and nobody writes the buffer (see `begin`).
+            match view.get_or_insert_with(|| unsafe { self.view() }) {
+                Ok(view) => tiles.for_each(|tile| {
+                    let first = last.replace(step) != Some(step);
+                    self.attempt(&Item { index: step, tile, first }, view, scratch);
+                }),
+                Err(error) => self.fail(Failure::Step(*error)),
             }
-            run.counters.finish(index);
         }
+    }
+
+    /// Runs a tile. After a failure those that remain are counted, not run.
+    fn attempt(&self, item: &Item, view: &StepView, scratch: &mut Scratch) {
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let sizes = view.sizes(self.plan.bucket.slots);
+        let result = catch_unwind(AssertUnwindSafe(|| self.tile(item, view, sizes, scratch)));
+        let failure = match result {
+            Ok(result) => result.err().map(Failure::Step),
+            Err(panic) => Some(self.panicked(item.index, panic.as_ref())),
+        };
+        if let Some(failure) = failure {
+            self.fail(failure);
+        }
+    }
+
+    fn fail(&self, failure: Failure) {
+        self.reason().get_or_insert(failure);
+        self.failed.store(true, Ordering::Relaxed);
     }
 
     fn tile(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) -> Result<(), StepError> {
@@ -194,13 +220,13 @@ impl Program {
             // what it reads.
             unsafe { View::new(o.ty, o.place, of(o)) }
         });
-        let ins: SmallVec<[View; 8]> = ins.collect();
+        let ins: SmallVec<[View; 16]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
             let cols = if o.cut.cols { grid.columns(col_block, o.first_block, o.ty.cols) } else { 0..o.ty.cols };
             // SAFETY: as above; the cuts of the tiles of a step are disjoint.
             unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
         });
-        let mut outs: SmallVec<[ViewMut; 2]> = outs.collect();
+        let mut outs: SmallVec<[ViewMut; 4]> = outs.collect();
         (code.entry)(&mut Tile { op: &step.op, step: view, sizes, rows, first, ins: &ins, outs: &mut outs, scratch })
     }
 
@@ -253,27 +279,24 @@ fn block(i: usize, size: usize, count: usize) -> Range<usize> {
     start..start.saturating_add(size).min(count)
 }
 
-/// The words of the step that a buffer of `bytes` holds, as many as its header says.
-///
-/// # Safety
-/// Nobody writes the buffer.
-unsafe fn read_words(buffer: &Memory, bytes: u64, words: &mut Vec<u32>) -> Result<()> {
-    let words_of = |n: u32, size: usize| (n as usize).saturating_mul(size / 4);
-    let have = usize::try_from(bytes / 4).unwrap_or(usize::MAX);
-    words.clear();
-    words.resize(have.min(size_of::<Header>() / 4), 0);
-    // SAFETY: the caller's promise.
-    unsafe { buffer.read(0, bytemuck::cast_slice_mut(words)) }?;
-    let Ok(header) = bytemuck::try_pod_read_unaligned::<Header>(bytemuck::cast_slice(words)) else { return Ok(()) };
-    let parts = [
-        words_of(header.seqs, size_of::<Seq>()),
-        header.rows as usize,
-        words_of(header.logits, size_of::<LogitRow>()),
-        header.pages as usize,
-        header.samplers as usize,
-    ];
-    let count = parts.iter().fold(words.len(), |sum, n| sum.saturating_add(*n)).min(have);
-    words.resize(count, 0);
-    // SAFETY: the caller's promise.
-    unsafe { buffer.read(0, bytemuck::cast_slice_mut(words)) }
+/// Bytes, or an eighth as many flops, that are worth a claim.
+const CLAIM: u64 = 8 << 10;
+
+/// How many tiles of a step are claimed together. What attention costs depends on the context, so its tiles go alone.
+fn together(step: &Step, bucket: &Sizes) -> usize {
+    if step.args.iter().any(|a| a.ty.state) {
+        return 1;
+    }
+    let types = |args: &mut dyn Iterator<Item = &Arg>| args.map(|a| a.ty).collect::<Vec<Type>>();
+    let cost = step.op.cost(&types(&mut step.ins()), &types(&mut step.outs()), bucket);
+    let work = cost.bytes.max(cost.flops / 8).max(1);
+    let tiles = step.grid.tiles(bucket) as u64;
+    usize::try_from(tiles.saturating_mul(CLAIM).div_ceil(work)).unwrap_or(usize::MAX)
+}
+
+impl fmt::Debug for Program {
+    /// What of the run under way is not done.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "plan {}\n{}", self.plan.name, self.counters.progress(&self.tiles))
+    }
 }

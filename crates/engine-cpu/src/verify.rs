@@ -2,7 +2,9 @@
 //! and that each step names a kernel that takes its operands. Views rely on it (see `memory`).
 
 use crate::memory::memory;
-use inkstone_compute::{Arg, Bindings, Caps, Error, Kernel, Layout, Plan, Region, Registry, Result, Step, TileProgram};
+use inkstone_compute::{
+    Arg, Bindings, Caps, Error, Kernel, Layout, MAX_TILES, Plan, Region, Registry, Result, Step, TileProgram,
+};
 use inkstone_tensor::body::Node;
 use inkstone_tensor::{DType, Dim, Op, Sizes};
 use std::collections::HashSet;
@@ -121,6 +123,9 @@ fn products(step: &Step) -> Vec<Product> {
 /// What tiles write is their own, and nobody reads it meanwhile.
 fn tiles(plan: &Plan, step: &Step) -> Result<(), String> {
     let tiles = step.grid.tiles(&plan.bucket);
+    if tiles > MAX_TILES {
+        return Err(format!("{tiles} tiles, allowed: {MAX_TILES}"));
+    }
     let end = |a: &Arg| a.offset.saturating_add(a.ty.bytes(&plan.bucket));
     for out in step.outs() {
         if out.ty.state && tiles > 1 {

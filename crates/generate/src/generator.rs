@@ -7,9 +7,10 @@ use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Options, Piece, Reply, Result, Usage};
+use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, Reply, Result, Usage};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
+use inkstone_graph::Compiled;
 use inkstone_kvcache::{PageTable, Pool};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::step::{SEQS, Sampler, carry::ENDS};
@@ -72,6 +73,8 @@ pub struct Generator {
     options: Options,
     scheduler: Arc<Mutex<Scheduler>>,
     chunk: usize,
+    compiled: Arc<Compiled>,
+    footprint: Footprint,
 }
 
 impl Generator {
@@ -107,9 +110,10 @@ impl Generator {
         let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
         let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
+        let (compiled, footprint) = (runner.compiled().clone(), runner.footprint());
         let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
         let scheduler = Arc::new(Mutex::new(scheduler));
-        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk })
+        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint })
     }
 
     /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.
@@ -229,6 +233,16 @@ impl Generator {
     /// How it is run.
     pub fn config(&self) -> &RunConfig {
         &self.config
+    }
+
+    /// The plans.
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// What the model takes in its engine.
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
     }
 
     /// Cache pages that no sequence holds, and all that there are.

@@ -5,6 +5,7 @@
 //! a step takes any mixture of prompts and decodes, and what a sequence gets does not depend on the others.
 
 mod error;
+mod footprint;
 mod generator;
 mod options;
 mod output;
@@ -17,6 +18,7 @@ mod stops;
 mod stream;
 
 pub use error::{Error, Result};
+pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};

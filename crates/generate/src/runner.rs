@@ -1,5 +1,6 @@
 //! The device side of the loop: plans made ready, buffers, the step buffer, and what comes back.
 
+use crate::Footprint;
 use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
@@ -30,7 +31,7 @@ pub(crate) struct Drawn<'a> {
 pub(crate) struct Runner {
     engine: Arc<dyn Engine>,
     queue: Box<dyn Queue>,
-    compiled: Compiled,
+    compiled: Arc<Compiled>,
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Arc<dyn Executable>>,
@@ -92,7 +93,7 @@ impl Runner {
             engine: engine.clone(),
             queue: engine.queue()?,
             carry: carry.ok_or(Error::NoCarry)?,
-            compiled,
+            compiled: Arc::new(compiled),
             bind,
             ready: HashMap::new(),
             step,
@@ -105,6 +106,16 @@ impl Runner {
         };
         runner.executable(Kind::DRAW, 1, 1)?;
         Ok(runner)
+    }
+
+    /// The plans.
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+
+    /// What they are bound to, in bytes.
+    pub fn footprint(&self) -> Footprint {
+        Footprint::of(self.compiled.interface(), &self.bind)
     }
 
     /// Most rows in a step.

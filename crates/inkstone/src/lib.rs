@@ -23,11 +23,13 @@ mod dialogue;
 mod embedded;
 pub mod engines;
 mod error;
+mod explain;
 mod model;
 mod model_options;
 
 pub use dialogue::{Dialogue, Turn};
 pub use error::{Error, Result};
+pub use explain::{ExplainedStep, ExplainedWeight, Explanation, Phase};
 pub use model::Model;
 pub use model_options::ModelOptions;
 

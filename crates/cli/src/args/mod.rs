@@ -1,6 +1,7 @@
 //! The command line: what can be said, and what is wrong with what was said.
 
 mod chat;
+mod explain;
 mod number;
 mod report;
 mod run;
@@ -9,6 +10,7 @@ mod source;
 mod suggest;
 
 pub(crate) use chat::{ChatArgs, sampling_line};
+pub(crate) use explain::ExplainArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
@@ -27,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf \"The capital of France is\"
   inkstone run model.gguf -f prompt.txt -n 200 --temp 0
   inkstone show model.gguf --check
+  inkstone explain model.gguf
   inkstone tokenize model.gguf \"Hello world\" --ids
 
 Results go to standard output, all else to standard error.
@@ -45,6 +48,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Chat(ChatArgs),
     Show(ShowArgs),
+    Explain(ExplainArgs),
     Tokenize(TokenizeArgs),
     Logits(LogitsArgs),
     Completions(CompletionsArgs),
@@ -250,7 +254,7 @@ mod tests {
         assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
         assert_eq!(
             line(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, chat, show, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, chat, show, explain, tokenize, logits, completions"
         );
         assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");

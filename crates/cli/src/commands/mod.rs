@@ -3,6 +3,7 @@
 pub(crate) mod chat;
 pub(crate) mod completions;
 mod events;
+pub(crate) mod explain;
 pub(crate) mod logits;
 mod open;
 mod results;

@@ -69,6 +69,7 @@ impl Reference {
             name: Self::NAME.to_owned(),
             memory,
             features: Vec::new(),
+            threads: 1,
             bindings: usize::MAX,
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],

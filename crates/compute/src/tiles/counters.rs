@@ -1,72 +1,252 @@
-//! The counters of a tile program under way.
+//! The counters of a tile program under way: who runs which tiles, and what is done.
+//!
+//! The tiles of a step are divided into shares, one a worker: it claims its own from the front, so that it reads its part
+//! of the memory in order, and when that is used up it steals from the back of the others'. Nothing is claimed before it
+//! may run, so a worker that the system takes off its core while it waits holds nobody up.
 
-use super::TileProgram;
+use super::{TileProgram, Work};
 use inkstone_tensor::Sizes;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// One counter pair a step, on a cache line of its own: workers write to different ones.
+/// Bits of a tile's index in a share.
+const INDEX: u32 = 18;
+/// Most tiles of a step.
+pub const MAX_TILES: usize = (1 << INDEX) - 1;
+
+/// Tiles that nobody has claimed: the run that they belong to (28 bits), the first (18), the end (18). What a worker read
+/// in one run is no longer there in the next, so one that comes late claims nothing. Each is alone on its cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Share(AtomicU64);
+
+impl Share {
+    fn of(run: u32, tiles: Range<usize>) -> u64 {
+        (u64::from(run) << (2 * INDEX)) | (tiles.start as u64) << INDEX | tiles.end as u64
+    }
+
+    fn tiles(word: u64) -> Range<usize> {
+        let index = |word: u64| word as usize & MAX_TILES;
+        index(word >> INDEX)..index(word)
+    }
+
+    /// Its tiles, if it is of this run.
+    fn left(&self, run: u32) -> Range<usize> {
+        let word = self.0.load(Ordering::Acquire);
+        if word >> (2 * INDEX) == u64::from(run) { Share::tiles(word) } else { 0..0 }
+    }
+
+    /// Takes up to `count` tiles, from the front or from the back.
+    fn take(&self, run: u32, count: usize, front: bool) -> Option<Range<usize>> {
+        loop {
+            let Range { start, end } = self.left(run);
+            if start >= end {
+                return None;
+            }
+            let count = count.min(end - start);
+            let (taken, rest) =
+                if front { (start..start + count, start + count..end) } else { (end - count..end, start..end - count) };
+            let (old, new) = (Share::of(run, start..end), Share::of(run, rest));
+            if self.0.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Some(taken);
+            }
+        }
+    }
+}
+
+/// A step, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Counter {
-    claimed: AtomicUsize,
-    done: AtomicUsize,
-    tiles: usize,
+    /// Tiles that have not run.
+    open: AtomicUsize,
+    /// Shares in this run.
+    shares: AtomicUsize,
+    /// Where its shares begin, and how many it can have.
+    first: usize,
+    most: usize,
+    /// Tiles that are claimed at once.
+    block: usize,
 }
 
-/// Which tiles of a program are claimed and which are done. Made once, used for step after step without allocating.
-///
-/// A worker keeps a cursor (0 at first) and repeats: [`Counters::claim`], wait until [`Counters::ready`], run the tile,
-/// [`Counters::finish`]. Steps are entered in plan order, so the tiles that a claimed tile waits for are all claimed by
-/// workers that run; nothing deadlocks.
+/// Which tiles of a program are claimed and which are done. Made once, used for run after run without allocating.
 #[derive(Debug)]
 pub struct Counters {
     steps: Box<[Counter]>,
+    shares: Box<[Share]>,
+    run: AtomicU32,
+    /// Steps of this run that are not done.
+    left: AtomicUsize,
 }
 
 impl Counters {
-    /// Counters of a program, before [`Counters::begin`].
-    pub fn new(program: &TileProgram) -> Counters {
-        Counters { steps: program.work().iter().map(|_| Counter::default()).collect() }
+    /// Counters for so many workers. `block` tells for each step how many of its tiles are claimed at once: as many as are
+    /// worth the trouble.
+    pub fn new(program: &TileProgram, workers: usize, block: impl Fn(usize) -> usize) -> Counters {
+        let mut first = 0;
+        let counter = |(index, work): (usize, &Work)| {
+            let block = block(index).clamp(1, MAX_TILES);
+            let most = work.grid.tiles(&program.bucket).div_ceil(block).clamp(1, workers.max(1));
+            first += most;
+            Counter { first: first - most, most, block, ..Counter::default() }
+        };
+        let steps: Box<[Counter]> = program.work.iter().enumerate().map(counter).collect();
+        let shares = (0..first).map(|_| Share::default()).collect();
+        Counters { steps, shares, run: AtomicU32::new(0), left: AtomicUsize::new(0) }
     }
 
-    /// Sets everything back, for a step of these sizes.
-    pub fn begin(&mut self, program: &TileProgram, sizes: &Sizes) {
-        for (counter, work) in self.steps.iter_mut().zip(program.work()) {
-            *counter = Counter { tiles: work.grid.tiles(sizes), ..Counter::default() };
-        }
-    }
-
-    /// The next tile, as (step, tile), and moves the cursor to its step; `None` if all are claimed.
-    pub fn claim(&self, cursor: &mut usize) -> Option<(usize, usize)> {
-        while let Some(counter) = self.steps.get(*cursor) {
-            if counter.claimed.load(Ordering::Relaxed) < counter.tiles {
-                let tile = counter.claimed.fetch_add(1, Ordering::Relaxed);
-                if tile < counter.tiles {
-                    return Some((*cursor, tile));
-                }
+    /// Sets everything back, for a step of these sizes, when all that was claimed has run. Gives the number of the new
+    /// run, and whether there is work in it for more than one worker.
+    pub fn begin(&self, program: &TileProgram, sizes: &Sizes) -> (u32, bool) {
+        let run = self.run.load(Ordering::Relaxed).wrapping_add(1) & ((1 << (64 - 2 * INDEX)) - 1);
+        self.run.store(run, Ordering::Relaxed);
+        let (mut left, mut wide) = (0, false);
+        for (counter, work) in self.steps.iter().zip(&program.work) {
+            let tiles = work.grid.tiles(sizes).min(MAX_TILES);
+            let shares = tiles.div_ceil(counter.block).clamp(1, counter.most);
+            counter.open.store(tiles, Ordering::Relaxed);
+            counter.shares.store(shares, Ordering::Relaxed);
+            left += usize::from(tiles > 0);
+            wide |= shares > 1;
+            let border = |i: usize| tiles * i / shares;
+            for (i, share) in self.shares[counter.first..][..shares].iter().enumerate() {
+                share.0.store(Share::of(run, border(i)..border(i + 1)), Ordering::Release);
             }
-            *cursor += 1;
         }
-        None
+        self.left.store(left, Ordering::Release);
+        (run, wide)
     }
 
-    /// Whether the steps that `step` waits for are done. What their tiles wrote is then visible.
-    pub fn ready(&self, program: &TileProgram, step: usize) -> bool {
-        program.work()[step].waits.iter().all(|wait| self.is_done(*wait))
+    /// A worker of a run; those with the same index share their first choice of tiles.
+    pub fn worker<'a>(&'a self, program: &'a TileProgram, run: u32, index: usize) -> Worker<'a> {
+        Worker { counters: self, program, run, index, step: 0, held: 0, completed: false }
     }
 
-    /// A tile of `step` has run.
-    pub fn finish(&self, step: usize) {
-        self.steps[step].done.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Whether all tiles of `step` have run.
-    pub fn is_done(&self, step: usize) -> bool {
-        self.steps[step].done.load(Ordering::Acquire) >= self.steps[step].tiles
-    }
-
-    /// Whether all tiles have run.
+    /// Whether all tiles have run. What they wrote is then visible.
     pub fn is_finished(&self) -> bool {
-        (0..self.steps.len()).all(|step| self.is_done(step))
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a step is cut into shares in this run.
+    pub fn is_shared(&self, step: usize) -> bool {
+        self.steps[step].shares.load(Ordering::Relaxed) > 1
+    }
+
+    /// Whether all tiles of `step` have run. What they wrote is then visible.
+    fn is_done(&self, step: usize) -> bool {
+        self.steps[step].open.load(Ordering::Acquire) == 0
+    }
+
+    fn shares(&self, step: usize) -> &[Share] {
+        let Counter { first, shares, .. } = &self.steps[step];
+        &self.shares[*first..][..shares.load(Ordering::Relaxed)]
+    }
+
+    fn unclaimed(&self, step: usize) -> usize {
+        let run = self.run.load(Ordering::Relaxed);
+        self.shares(step).iter().map(|s| s.left(run).len()).sum()
+    }
+
+    /// What of the run is not done and what it waits for, a line a step: for people who look at one that hangs.
+    pub fn progress<'a>(&'a self, program: &'a TileProgram) -> impl fmt::Display + 'a {
+        fmt::from_fn(move |f| {
+            for (step, work) in program.work.iter().enumerate().filter(|(step, _)| !self.is_done(*step)) {
+                let open = self.steps[step].open.load(Ordering::Relaxed);
+                let unclaimed = self.unclaimed(step);
+                write!(f, "step {step} ({}): {open} tiles open, {unclaimed} of them unclaimed", work.op)?;
+                for wait in work.waits.iter().filter(|wait| !self.is_done(**wait)) {
+                    write!(f, ", waits for {wait}")?;
+                }
+                writeln!(f)?;
+            }
+            Ok(())
+        })
     }
 }
+
+/// What a worker does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    /// These tiles of a step. They count as run when the worker asks again.
+    Run {
+        /// The step.
+        step: usize,
+        /// Its tiles.
+        tiles: Range<usize>,
+    },
+    /// Nothing yet: others must finish something first.
+    Wait,
+    /// Nothing more: all tiles of the run are claimed.
+    Over,
+}
+
+/// A worker's way through the steps of a run. They are entered in plan order, and what a step waits for is earlier, so
+/// nothing deadlocks: of the steps with tiles left, the earliest waits only for tiles that workers run.
+#[derive(Debug)]
+pub struct Worker<'a> {
+    counters: &'a Counters,
+    program: &'a TileProgram,
+    run: u32,
+    index: usize,
+    /// The step that it is in, and its tiles there that are not counted yet.
+    step: usize,
+    held: usize,
+    completed: bool,
+}
+
+impl Worker<'_> {
+    /// Its next turn; the tiles of the one before have run.
+    pub fn next_turn(&mut self) -> Turn {
+        while self.step < self.counters.steps.len() {
+            if !self.can_go_on() {
+                return Turn::Wait;
+            }
+            if let Some(tiles) = self.claim() {
+                self.held += tiles.len();
+                return Turn::Run { step: self.step, tiles };
+            }
+            self.count();
+            self.step += 1;
+        }
+        Turn::Over
+    }
+
+    /// Whether waiting is over: the step may run, or is done. What the steps that it waits for have written is then
+    /// visible. Of a step that may not run, no tile is claimed.
+    pub fn can_go_on(&self) -> bool {
+        let done = |step: usize| self.counters.is_done(step);
+        self.held > 0 || done(self.step) || self.program.work[self.step].waits.iter().all(|wait| done(*wait))
+    }
+
+    /// Whether this worker has completed steps since it was asked last, so that others may have something to do.
+    pub fn take_completed(&mut self) -> bool {
+        std::mem::take(&mut self.completed)
+    }
+
+    /// Of the own share first, then of the others'.
+    fn claim(&self) -> Option<Range<usize>> {
+        let shares = self.counters.shares(self.step);
+        let block = self.counters.steps[self.step].block;
+        (0..shares.len()).find_map(|i| shares[(self.index + i) % shares.len()].take(self.run, block, i == 0))
+    }
+
+    /// Counts the tiles that have run.
+    fn count(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if held > 0 && self.counters.steps[self.step].open.fetch_sub(held, Ordering::AcqRel) == held {
+            self.counters.left.fetch_sub(1, Ordering::AcqRel);
+            self.completed = true;
+        }
+    }
+}
+
+impl Drop for Worker<'_> {
+    /// Tiles of a worker that gives up are counted, so that nobody waits for them.
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
+#[cfg(test)]
+mod tests;

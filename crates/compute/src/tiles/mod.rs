@@ -6,7 +6,7 @@ mod check;
 mod counters;
 mod set;
 
-pub use counters::Counters;
+pub use counters::{Counters, MAX_TILES, Turn, Worker};
 
 use crate::plan::{Arg, Grid, Plan, Step};
 use inkstone_tensor::{Dim, Sizes};

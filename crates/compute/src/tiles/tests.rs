@@ -266,8 +266,8 @@ fn work(plan: &Plan, sizes: &Sizes) -> (Vec<Touched>, BTreeMap<(Region, u64), Li
 fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<String> {
     let (touched, lines) = work(plan, sizes);
     let faults = Mutex::new(Vec::new());
-    let mut counters = Counters::new(program);
-    counters.begin(program, sizes);
+    let counters = Counters::new(program, 4, |step| 1 + step % 3);
+    let (run, _) = counters.begin(program, sizes);
     let ran = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for worker in 0..4u64 {
@@ -278,11 +278,16 @@ fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<Stri
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     (0..random >> 61).for_each(|_| std::thread::yield_now());
                 };
-                let mut cursor = 0;
-                while let Some((step, _tile)) = counters.claim(&mut cursor) {
-                    while !counters.ready(program, step) {
-                        std::thread::yield_now();
-                    }
+                let mut turns = counters.worker(program, run, worker as usize);
+                loop {
+                    let (step, tiles) = match turns.next_turn() {
+                        Turn::Run { step, tiles } => (step, tiles.len()),
+                        Turn::Wait => {
+                            std::thread::yield_now();
+                            continue;
+                        }
+                        Turn::Over => break,
+                    };
                     // A tile touches its step's lines; writers of one step may be in together, each in its part.
                     let reads: Vec<_> = touched[step].iter().filter(|t| !t.2).collect();
                     let own =
@@ -307,8 +312,7 @@ fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<Stri
                     for (region, line, ..) in touched[step].iter().filter(|t| t.2) {
                         lines[&(*region, *line)].inside.fetch_add(1, Ordering::SeqCst);
                     }
-                    ran.fetch_add(1, Ordering::Relaxed);
-                    counters.finish(step);
+                    ran.fetch_add(tiles, Ordering::Relaxed);
                 }
             });
         }

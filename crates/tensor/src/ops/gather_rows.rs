@@ -1,7 +1,7 @@
 use super::one;
-use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
+use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
-use crate::{Array, Dim, Type};
+use crate::{Array, Dim, Sizes, Type};
 
 /// `(x) -> x`: of all rows those whose logits are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,5 +24,9 @@ impl OpDef for GatherRows {
         one(Array::from_rows(step.logits.len(), x.cols(), |r, out| {
             out.copy_from_slice(x.row(step.logits[r].row as usize));
         }))
+    }
+
+    fn cost(&self, _ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
+        Cost { bytes: outs[0].bytes(sizes).saturating_mul(2), flops: 0 }
     }
 }

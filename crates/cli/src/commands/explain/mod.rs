@@ -1,0 +1,34 @@
+//! `explain`: what a model runs as.
+
+mod json;
+mod layers;
+mod text;
+
+use super::open;
+use super::run::CHUNK;
+use crate::args::ExplainArgs;
+use crate::signals::Signals;
+use crate::{Error, output};
+use std::io::Write;
+
+pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error> {
+    let model = open::model(&args.source(), &args.engine, CHUNK, signals)?;
+    let mut out = output::stdout();
+    if args.graph {
+        let graph = model.graph();
+        for graph in [&graph.body, &graph.head, &graph.select] {
+            write!(out, "{graph}")?;
+        }
+    } else {
+        let explanation = model.explain(args.phase(CHUNK))?;
+        if args.plan {
+            write!(out, "{}", explanation.plan)?;
+        } else if args.json {
+            json::write(&mut out, &explanation)?;
+        } else {
+            text::write(&mut out, &explanation, args.all)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,109 @@
+use super::*;
+use crate::plan::Grid;
+use inkstone_tensor::Dim;
+
+const BUCKET: Sizes = Sizes { rows: 10, logit_rows: 0, slots: 0 };
+
+/// Steps with a tile a row, each waiting for the one before it.
+fn chain(steps: usize) -> TileProgram {
+    let grid = Grid { rows: Dim::Rows, row_block: 1, col_block: usize::MAX, col_blocks: 1 };
+    let work =
+        (0..steps).map(|i| Work { op: format!("op{i}"), grid, waits: (i > 0).then(|| i - 1).into_iter().collect() });
+    TileProgram { work: work.collect(), bucket: BUCKET }
+}
+
+fn tiles(worker: &mut Worker) -> Vec<Range<usize>> {
+    let step = worker.step;
+    let turns = std::iter::from_fn(|| match worker.next_turn() {
+        Turn::Run { step: s, tiles } if s == step => Some(tiles),
+        _ => None,
+    });
+    turns.collect()
+}
+
+#[test]
+fn a_worker_takes_its_own_part_in_order_and_then_the_ends_of_the_others() {
+    let program = chain(1);
+    let counters = Counters::new(&program, 2, |_| 2);
+    let (run, wide) = counters.begin(&program, &BUCKET);
+    assert!(wide && counters.is_shared(0));
+    let mut other = counters.worker(&program, run, 1);
+    assert_eq!(other.next_turn(), Turn::Run { step: 0, tiles: 5..7 });
+    let mut worker = counters.worker(&program, run, 0);
+    assert_eq!(tiles(&mut worker), [0..2, 2..4, 4..5, 8..10, 7..8]);
+    assert!(!counters.is_finished() && !worker.take_completed());
+    assert_eq!(other.next_turn(), Turn::Over);
+    assert!(counters.is_finished() && other.take_completed() && !other.take_completed());
+}
+
+#[test]
+fn nothing_is_claimed_before_it_may_run() {
+    let program = chain(2);
+    let counters = Counters::new(&program, 2, |_| 1);
+    let (run, _) = counters.begin(&program, &BUCKET);
+    let mut a = counters.worker(&program, run, 0);
+    let mut b = counters.worker(&program, run, 1);
+    assert_eq!(a.next_turn(), Turn::Run { step: 0, tiles: 0..1 });
+    assert_eq!(tiles(&mut b).len(), 9);
+    assert_eq!((b.next_turn(), b.can_go_on()), (Turn::Wait, false));
+    let seen = counters.progress(&program).to_string();
+    let wanted = "step 0 (op0): 1 tiles open, 0 of them unclaimed\n\
+        step 1 (op1): 10 tiles open, 10 of them unclaimed, waits for 0\n";
+    assert_eq!(seen, wanted);
+    // Its tile has run; it is the one to go on, the other may as well.
+    assert_eq!(a.next_turn(), Turn::Run { step: 1, tiles: 0..1 });
+    assert!(a.take_completed() && b.can_go_on());
+    assert_eq!(b.next_turn(), Turn::Run { step: 1, tiles: 5..6 });
+}
+
+#[test]
+fn steps_that_are_too_small_are_not_shared() {
+    let program = chain(3);
+    let counters = Counters::new(&program, 4, |step| [10, 5, 1][step]);
+    let run = |rows| counters.begin(&program, &Sizes { rows, ..BUCKET });
+    let shared = || [0, 1, 2].map(|step| counters.is_shared(step));
+    assert!(run(10).1);
+    assert_eq!(shared(), [false, true, true]);
+    assert!(run(5).1);
+    assert_eq!(shared(), [false, false, true]);
+    let (number, wide) = run(1);
+    assert_eq!((wide, shared()), (false, [false; 3]));
+    let mut worker = counters.worker(&program, number, 3);
+    let turns: Vec<Turn> = std::iter::from_fn(|| Some(worker.next_turn()).filter(|t| *t != Turn::Over)).collect();
+    let tile = |step| Turn::Run { step, tiles: 0..1 };
+    assert_eq!(turns, [tile(0), tile(1), tile(2)]);
+    assert!(counters.is_finished());
+}
+
+#[test]
+fn a_worker_that_comes_late_claims_nothing_of_the_next_run() {
+    let program = chain(2);
+    let counters = Counters::new(&program, 1, |_| 3);
+    let (run, _) = counters.begin(&program, &BUCKET);
+    let mut late = counters.worker(&program, run, 0);
+    let mut worker = counters.worker(&program, run, 0);
+    while worker.next_turn() != Turn::Over {}
+    assert!(counters.is_finished());
+    let (next, _) = counters.begin(&program, &BUCKET);
+    assert_ne!(run, next);
+    // It finds no tile of its run, and waits, at most, for a step that others do.
+    assert!(matches!(late.next_turn(), Turn::Wait | Turn::Over));
+    let mut worker = counters.worker(&program, next, 0);
+    assert_eq!(tiles(&mut worker), [0..3, 3..6, 6..9, 9..10]);
+    while worker.next_turn() != Turn::Over {}
+    assert_eq!(late.next_turn(), Turn::Over);
+    assert!(counters.is_finished());
+}
+
+#[test]
+fn tiles_of_a_worker_that_gives_up_are_counted() {
+    let program = chain(1);
+    let counters = Counters::new(&program, 1, |_| 4);
+    let (run, _) = counters.begin(&program, &BUCKET);
+    for left in [6, 2, 0] {
+        let mut worker = counters.worker(&program, run, 0);
+        assert!(matches!(worker.next_turn(), Turn::Run { .. }));
+        drop(worker);
+        assert_eq!((counters.unclaimed(0), counters.is_finished()), (left, left == 0));
+    }
+}
