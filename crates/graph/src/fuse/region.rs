@@ -81,3 +81,68 @@ pub(super) fn try_drafts(flow: &mut Flow, name: &str, drafts: Vec<Draft>, cx: &C
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+    use crate::{Tracer, test_support};
+    use inkstone_compute::Port;
+    use inkstone_tensor::step::ROWS;
+    use inkstone_tensor::{Dim, Type};
+
+    /// A sample that depends on a map and reads the history, which is written behind it; and what reads the sample.
+    fn graph() -> Graph {
+        let t = Tracer::new("g", &test_support::Shapes(&[]));
+        let (x, rows) = (t.input(Port::Hidden, Type::f32(Dim::LogitRows, 4)), t.input(Port::Rows, ROWS));
+        let history = t.history();
+        let logits = t.silu(x).unwrap();
+        let records = t.sample(logits, rows, &history, 0).unwrap();
+        t.keep(t.history_write(history, rows, 0).unwrap());
+        let scores = t.score(logits, records).unwrap();
+        t.output(Port::Records, records);
+        t.output(Port::Scores, scores);
+        t.finish().unwrap()
+    }
+
+    const MAP: NodeId = 0;
+    const SAMPLE: NodeId = 1;
+    const WRITE: NodeId = 2;
+    const SCORE: NodeId = 3;
+
+    /// The names of nodes after these became a region, which gives all that they make; none if they can't be one.
+    fn merged(members: &[NodeId]) -> Option<Vec<String>> {
+        let mut flow = Flow::new(graph());
+        let made = |id: &NodeId| flow.node(*id).unwrap().outs.to_vec();
+        let draft = Draft::new(&flow, &[], members.to_vec(), members.iter().flat_map(made).collect());
+        let node = draft.node(&flow, "region").unwrap();
+        let merged = flow.merge(members, node);
+        let g = flow.finish();
+        assert_eq!(g.faults(), []);
+        merged.then(|| g.body.nodes.iter().map(|n| n.op.name().to_owned()).collect())
+    }
+
+    #[test]
+    fn what_needs_a_member_goes_behind_the_region() {
+        assert_eq!(merged(&[MAP, SAMPLE]).unwrap(), ["region", "history_write", "score"]);
+        // The write consumes what the sample reads.
+        assert_eq!(merged(&[SAMPLE, SCORE]).unwrap(), ["map", "region", "history_write"]);
+        assert_eq!(merged(&[WRITE]).unwrap(), ["map", "sample", "region", "score"]);
+    }
+
+    #[test]
+    fn a_path_out_of_a_region_and_back_is_none() {
+        assert_eq!(merged(&[MAP, SCORE]), None, "the sample is between");
+        assert_eq!(merged(&[MAP, WRITE]), None, "the sample must read the history before it is written");
+    }
+
+    #[test]
+    fn what_others_read_is_a_result() {
+        let flow = Flow::new(graph());
+        let draft = |results: &[NodeId]| {
+            let made = results.iter().flat_map(|id| flow.node(*id).unwrap().outs.to_vec()).collect();
+            Draft::new(&flow, &[], vec![MAP, SAMPLE], made).node(&flow, "region").is_some()
+        };
+        assert_eq!([&[MAP, SAMPLE][..], &[SAMPLE], &[MAP]].map(draft), [true, false, false]);
+    }
+}
