@@ -238,6 +238,9 @@ pub struct EngineOptions {
     pub without: Vec<String>,
     /// Name of the only instruction set to use; `None`: all that the machine has.
     pub isa: Option<String>,
+    /// Whether weights stay where their source has them, as they lie there, instead of being copied in the engine's best
+    /// layouts: slower, but the memory is the file's map.
+    pub in_place: bool,
 }
 
 impl EngineOptions {
@@ -262,6 +265,10 @@ impl EngineOptions {
     /// With one instruction set alone.
     pub fn isa(self, name: impl Into<String>) -> Self {
         EngineOptions { isa: Some(name.into()), ..self }
+    }
+    /// Whether weights stay where they are.
+    pub fn in_place(self, in_place: bool) -> Self {
+        EngineOptions { in_place, ..self }
     }
     /// The registry of an engine with these options applied.
     pub fn apply(&self, engine: &'static str, layouts: Vec<Layout>, own: Vec<Kernel>) -> Registry {

@@ -4,29 +4,41 @@ use crate::plan::WeightSlot;
 use crate::{Error, Result};
 use inkstone_tensor::{Dim, SourceError, WeightBytes, WeightInfo, WeightSource};
 
+fn unreadable(slot: &WeightSlot, reason: String) -> SourceError {
+    SourceError { tensor: slot.name.to_string(), reason }
+}
+
 impl WeightSlot {
     /// The weight as it lies in its source: whole rows of the slot's type, within what holds them.
     ///
     /// # Errors
     /// A tensor that is missing, unreadable, or of another type.
     pub fn read(&self, source: &dyn WeightSource) -> Result<WeightBytes> {
-        let unreadable = |reason: String| SourceError { tensor: self.name.to_string(), reason };
-        let info = source.info(&self.name).ok_or_else(|| unreadable("not in the source".to_owned()))?;
+        self.check(source)?;
+        let bytes = source.bytes(&self.name)?;
+        let (held, expected) = ((*bytes.data).as_ref().len(), self.ty.bytes(&Default::default()));
+        let end = bytes.offset.checked_add(bytes.len).filter(|end| *end <= held);
+        if bytes.len as u64 != expected || end.is_none() {
+            let found = format!("{} bytes at {} of {held}, expected {expected}", bytes.len, bytes.offset);
+            return Err(unreadable(self, found).into());
+        }
+        Ok(bytes)
+    }
+
+    /// That the source has the weight in the slot's type.
+    ///
+    /// # Errors
+    /// A tensor that is missing, or of another type.
+    pub fn check(&self, source: &dyn WeightSource) -> Result<()> {
+        let missing = || unreadable(self, "not in the source".to_owned());
+        let info = source.info(&self.name).ok_or_else(missing)?;
         let Dim::N(rows) = self.ty.rows else { return Err(mismatch(self, &info)) };
         let cols = info.dims.first() == Some(&(self.ty.cols as u64));
         let product = info.dims.iter().skip(1).try_fold(1u64, |product, dim| product.checked_mul(*dim));
         if info.dtype != self.ty.dtype || !cols || product != Some(rows as u64) || self.ty.state {
             return Err(mismatch(self, &info));
         }
-        let bytes = source.bytes(&self.name)?;
-        let (held, expected) = ((*bytes.data).as_ref().len(), self.ty.bytes(&Default::default()));
-        let end = bytes.offset.checked_add(bytes.len).filter(|end| *end <= held);
-        if bytes.len as u64 != expected || end.is_none() {
-            return Err(
-                unreadable(format!("{} bytes at {} of {held}, expected {expected}", bytes.len, bytes.offset)).into()
-            );
-        }
-        Ok(bytes)
+        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! The engine: what it can do, its memory, its queues.
 
 use crate::isa::Set;
-use crate::memory::{Budget, Memory, memory};
+use crate::budget::Budget;
+use crate::memory::{Memory, memory};
 use crate::pool::{Device, Pool};
 use crate::program::Program;
 use crate::tile::Entry;
-use crate::{kernels, weights};
+use crate::kernels;
+use crate::panel::PANEL16;
+use crate::weights::Loading;
 use inkstone_compute::{
     Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry, Result,
     Ticket, Usage, WeightSlot, Weights, available_memory,
@@ -20,6 +23,7 @@ pub struct Cpu {
     caps: Caps,
     registry: Registry,
     budget: Arc<Budget>,
+    in_place: bool,
     pool: Pool,
 }
 
@@ -44,10 +48,11 @@ impl Cpu {
         caps.bindings = usize::MAX;
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
-        let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table(&sets));
+        let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, Layout::FILE] };
+        let registry = options.apply(Self::NAME, layouts, kernels::table(&sets));
         let pool = Pool::new(threads);
         caps.threads = pool.threads();
-        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, pool })
+        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, in_place: options.in_place, pool })
     }
 }
 
@@ -84,7 +89,8 @@ impl Engine for Cpu {
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        weights::load(source, weights, progress)
+        let (budget, threads) = (&self.budget, self.pool.threads());
+        Loading { budget, threads, in_place: self.in_place }.load(source, weights, progress)
     }
 
     fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {

@@ -11,10 +11,13 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod budget;
 mod engine;
 mod isa;
 mod kernels;
 mod memory;
+mod pages;
+mod panel;
 mod pool;
 mod program;
 mod tile;
@@ -26,4 +29,5 @@ pub use engine::Cpu;
 pub use isa::Set;
 pub use kernels::{F32, Q8};
 pub use memory::{View, ViewMut};
+pub use panel::PANEL16;
 pub use tile::{Entry, Scratch, Tile};

@@ -8,12 +8,13 @@
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
 
+use crate::budget::{Budget, Charge};
+use crate::panel::ROWS;
 use bytemuck::Pod;
-use inkstone_compute::{Error, Result};
+use inkstone_compute::{Error, Layout, Result};
 use inkstone_tensor::{NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a cache line: where buffers begin.
 const LINE: usize = 64;
@@ -21,35 +22,11 @@ const LINE: usize = 64;
 /// library writes the zeros itself, and so touches every page.
 type Chunk = u128;
 
-/// Bytes that may be allocated, and those that are.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    bytes: u64,
-    used: AtomicU64,
-}
-
-impl Budget {
-    pub(crate) fn new(bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget { bytes, used: AtomicU64::new(0) })
-    }
-
-    fn charge(&self, bytes: u64, what: &'static str) -> Result<()> {
-        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.bytes);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).map(drop).map_err(|used| Error::Budget {
-            what,
-            bytes,
-            free: self.bytes.saturating_sub(used),
-            budget: self.bytes,
-            engine: crate::Cpu::NAME.to_owned(),
-        })
-    }
-}
-
 /// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched.
 pub(crate) struct Memory {
     chunks: *mut [Chunk],
     bytes: u64,
-    budget: Arc<Budget>,
+    _charge: Charge,
 }
 
 // SAFETY: the memory belongs to this value alone, and every access goes through the methods below, whose callers keep
@@ -61,16 +38,11 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Zeroed memory; `what` it is for is told in errors.
     pub(crate) fn new(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Memory> {
-        budget.charge(bytes, what)?;
+        let charge = budget.charge(bytes, what)?;
         let chunks = usize::try_from(bytes.saturating_add(2 * LINE as u64 - 1) / size_of::<Chunk>() as u64).ok();
         let chunks = chunks.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Chunk>(n).ok());
-        match chunks {
-            Some(chunks) => Ok(Memory { chunks: Box::into_raw(chunks), bytes, budget: budget.clone() }),
-            None => {
-                budget.used.fetch_sub(bytes, Ordering::Relaxed);
-                Err(Error::NoMemory { what, source: NoMemory { bytes } })
-            }
-        }
+        let chunks = chunks.ok_or(Error::NoMemory { what, source: NoMemory { bytes } })?;
+        Ok(Memory { chunks: Box::into_raw(chunks), bytes, _charge: charge })
     }
 
     /// Where it begins; two buffers are one if they begin at one place.
@@ -113,7 +85,6 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
         // SAFETY: it came from a box, and nobody else has it.
         drop(unsafe { Box::from_raw(self.chunks) });
     }
@@ -152,8 +123,11 @@ impl Place {
 pub struct View<'a> {
     /// The type of the whole.
     pub ty: Type,
+    /// How the whole lies in memory.
+    pub layout: Layout,
     /// The row of the whole with which the view begins.
     pub first: usize,
+    count: usize,
     bytes: &'a [u8],
 }
 
@@ -168,23 +142,46 @@ impl<'a> View<'a> {
         assert!(from <= to && to <= place.bytes, "rows {rows:?} of {ty} lie in {} bytes", place.bytes);
         // SAFETY: inside the place; the rest is the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(place.start.add(from), to - from) };
-        View { ty, first: rows.start, bytes }
+        View { ty, layout: Layout::FILE, first: rows.start, count: rows.len(), bytes }
+    }
+
+    /// A whole weight.
+    ///
+    /// # Safety
+    /// The place is alive, and nobody writes it, for as long as the view lives.
+    pub(crate) unsafe fn weight(ty: Type, layout: Layout, place: Place, rows: usize) -> View<'a> {
+        // SAFETY: a place is memory of so many bytes; the rest is the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(place.start, place.bytes) };
+        View { ty, layout, first: 0, count: rows, bytes }
     }
 
     /// No rows: what a step consumes is reached through its result.
     pub(crate) fn none(ty: Type) -> View<'a> {
-        View { ty, first: 0, bytes: &[] }
+        View { ty, layout: Layout::FILE, first: 0, count: 0, bytes: &[] }
     }
 
     /// How many rows it has.
     pub fn rows(&self) -> usize {
-        self.bytes.len() / self.ty.row_bytes() as usize
+        self.count
     }
 
     /// The encoded bytes of a row, counted from the beginning of the whole.
     pub fn row_bytes(&self, row: usize) -> &'a [u8] {
         let bytes = self.ty.row_bytes() as usize;
         &self.bytes[(row - self.first) * bytes..][..bytes]
+    }
+
+    /// The encoded bytes of `count` rows, or as many as there are, from row `row` of the whole on.
+    pub(crate) fn rows_from(&self, row: usize, count: usize) -> &'a [u8] {
+        let bytes = self.ty.row_bytes() as usize;
+        let end = self.count.min(row - self.first + count);
+        &self.bytes[(row - self.first) * bytes..end * bytes]
+    }
+
+    /// Panel `i` of a weight that lies in panels.
+    pub(crate) fn panel(&self, i: usize) -> &'a [u8] {
+        let bytes = ROWS * self.ty.row_bytes() as usize;
+        &self.bytes[i * bytes..][..bytes]
     }
 
     /// All elements as words.

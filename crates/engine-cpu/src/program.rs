@@ -7,7 +7,8 @@ use crate::verify;
 use crate::wait::{Bell, Wait};
 use crate::weights::Loaded;
 use inkstone_compute::{
-    Arg, Bindings, Caps, Counters, Cut, Error, Executable, Plan, Region, Registry, Result, Step, TileProgram, Turn,
+    Arg, Bindings, Caps, Counters, Cut, Error, Executable, Layout, Plan, Region, Registry, Result, Step, TileProgram,
+    Turn,
 };
 use inkstone_tensor::step::{StepError, StepView};
 use inkstone_tensor::{DType, Dim, NoMemory, Sizes, Type};
@@ -47,6 +48,8 @@ struct Operand {
     cut: Cut,
     /// A state that this step writes: reached through the result.
     consumed: bool,
+    /// How a weight lies, of which views are always the whole.
+    weight: Option<Layout>,
     /// Of a result that is cut by columns: the block that its columns begin with.
     first_block: usize,
 }
@@ -216,6 +219,10 @@ impl Program {
             if o.consumed {
                 return View::none(o.ty);
             }
+            if let Some(layout) = o.weight {
+                // SAFETY: nobody writes weights, and `bind` keeps them alive.
+                return unsafe { View::weight(o.ty, layout, o.place, o.ty.rows.at(&sizes)) };
+            }
             // SAFETY: see `memory`: `verify` has checked the plan, and the tile has waited for all steps that write
             // what it reads.
             unsafe { View::new(o.ty, o.place, of(o)) }
@@ -247,15 +254,18 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
         Error::Unbound { plan: plan.name.clone(), region: a.region, bytes, bound: 0 }
     };
     let operand = |a: &Arg| {
-        let place = match a.region {
-            Region::Weight(id) => Place::shared(loaded.bytes.get(id as usize).ok_or_else(|| unbound(a))?.as_slice()),
+        let (place, weight) = match a.region {
+            Region::Weight(id) => {
+                let (bytes, layout) = loaded.get(id as usize).ok_or_else(|| unbound(a))?;
+                (Place::shared(bytes), Some(layout))
+            }
             region => {
                 let buffer = bind.buffer(region).ok_or_else(|| unbound(a))?;
-                Place::of(memory(buffer)?, a.offset, a.ty.bytes(&plan.bucket))?
+                (Place::of(memory(buffer)?, a.offset, a.ty.bytes(&plan.bucket))?, None)
             }
         };
         let consumed = !a.write && a.ty.state && step.outs().any(|o| o.region == a.region);
-        Ok(Operand { place, ty: a.ty, cut: a.cut, consumed, first_block: 0 })
+        Ok(Operand { place, ty: a.ty, cut: a.cut, consumed, weight, first_block: 0 })
     };
     let kernel = registry.get(&step.kernel).and_then(|k| k.entry.downcast_ref::<Entry>());
     Ok(Code {

@@ -1,26 +1,189 @@
-//! Weights: the bytes of their source where they are.
+//! Weights: all of them in one arena, each in the layout of its slot, read a piece at a time by all threads; or the bytes
+//! of their source where they are.
 
-use inkstone_compute::{Error, Result, WeightSlot, Weights};
-use inkstone_tensor::{Progress, WeightBytes, WeightSource};
-use std::sync::Arc;
+use crate::budget::{Budget, Charge};
+use crate::pages::Pages;
+use crate::panel::{PANEL16, ROWS, pack, packs};
+use inkstone_compute::{Error, Layout, Result, WeightSlot, Weights};
+use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the memory of the arena is for, in errors.
+const WHAT: &str = "the weights";
+/// Bytes that are read at once, about: they stay in the second cache until they are packed.
+const PIECE: usize = 256 << 10;
+/// Weights begin at multiples of this many bytes: a cache line.
+const ALIGN: usize = 64;
 
 /// A weight of each slot, in order.
 pub(crate) struct Loaded {
     pub(crate) slots: Vec<WeightSlot>,
-    pub(crate) bytes: Vec<WeightBytes>,
+    held: Vec<Held>,
+    arena: Option<Pages>,
+    _charge: Charge,
 }
 
-pub(crate) fn load(source: &dyn WeightSource, slots: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-    let size = |s: &WeightSlot| s.ty.bytes(&Default::default());
-    let total = slots.iter().map(size).fold(0, u64::saturating_add);
-    let (mut bytes, mut done) = (Vec::with_capacity(slots.len()), 0u64);
-    for slot in slots {
-        if progress.cancelled() {
-            return Err(Error::Cancelled);
-        }
-        bytes.push(slot.read(source)?);
-        done = done.saturating_add(size(slot));
-        progress.update(done, total);
+enum Held {
+    /// In the arena.
+    Here(Range<usize>),
+    /// Where its source has it.
+    There(WeightBytes),
+}
+
+impl Loaded {
+    /// The bytes of weight `id`, and the layout that they are in.
+    pub(crate) fn get(&self, id: usize) -> Option<(&[u8], Layout)> {
+        let bytes = match self.held.get(id)? {
+            Held::Here(range) => self.arena.as_ref()?.bytes().get(range.clone())?,
+            Held::There(bytes) => bytes.as_slice(),
+        };
+        Some((bytes, self.slots.get(id)?.layout))
     }
-    Ok(Weights::new(Arc::new(Loaded { slots: slots.to_vec(), bytes }), 0))
+}
+
+/// How weights are loaded.
+pub(crate) struct Loading<'a> {
+    pub(crate) budget: &'a Arc<Budget>,
+    pub(crate) threads: usize,
+    /// Whether weights that lie as in the file stay where their source has them.
+    pub(crate) in_place: bool,
+}
+
+/// A part of a weight that is still to be read.
+struct Piece<'a> {
+    slot: &'a WeightSlot,
+    /// Its first row.
+    row: usize,
+    /// How many rows there are in the file; the last panel is filled up.
+    rows: usize,
+    to: &'a mut [u8],
+}
+
+impl Loading<'_> {
+    pub(crate) fn load(
+        &self,
+        source: &dyn WeightSource,
+        slots: &[WeightSlot],
+        progress: &dyn Progress,
+    ) -> Result<Weights> {
+        let (mut held, mut total) = (Vec::with_capacity(slots.len()), 0usize);
+        for slot in slots {
+            if self.in_place && slot.layout == Layout::FILE {
+                held.push(Held::There(slot.read(source)?));
+                continue;
+            }
+            slot.check(source)?;
+            let end = size(slot)?.and_then(|bytes| total.checked_add(bytes));
+            let end = end.ok_or(Error::NoMemory { what: WHAT, source: NoMemory { bytes: u64::MAX } })?;
+            held.push(Held::Here(total..end));
+            total = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
+        }
+        let charge = self.budget.charge(total as u64, WHAT)?;
+        let none = || Error::NoMemory { what: WHAT, source: NoMemory { bytes: total as u64 } };
+        let mut arena = if total == 0 { None } else { Some(Pages::new(total).ok_or_else(none)?) };
+        if let Some(arena) = &mut arena {
+            self.fill(source, pieces(slots, &held, arena.bytes_mut()), progress)?;
+        }
+        let loaded = Loaded { slots: slots.to_vec(), held, arena, _charge: charge };
+        Ok(Weights::new(Arc::new(loaded), total as u64))
+    }
+
+    /// Reads all pieces on all threads.
+    fn fill(&self, source: &dyn WeightSource, pieces: Vec<Piece>, progress: &dyn Progress) -> Result<()> {
+        let total = pieces.iter().map(Piece::file_bytes).fold(0, u64::saturating_add);
+        let (done, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
+        let line = Mutex::new(pieces.into_iter());
+        let next = || line.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            let mut buffer = Vec::new();
+            while let Some(piece) = next().filter(|_| !stop.load(Ordering::Relaxed)) {
+                let bytes = piece.file_bytes();
+                let result = if progress.cancelled() { Err(Error::Cancelled) } else { piece.read(source, &mut buffer) };
+                if let Err(error) = result {
+                    stop.store(true, Ordering::Relaxed);
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+                progress.update(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
+            }
+        };
+        std::thread::scope(|scope| {
+            // Fewer threads, if the system gives fewer.
+            for _ in 1..self.threads {
+                let _thread = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+/// Bytes of a weight in the layout of its slot; `None` if that is too large for this machine.
+fn size(slot: &WeightSlot) -> Result<Option<usize>> {
+    let wrong = |found: String, expected: &str| {
+        Err(Error::WeightType { tensor: slot.name.to_string(), found, expected: expected.to_owned() })
+    };
+    let rows = rows(slot);
+    let rows = match slot.layout {
+        Layout::FILE => Some(rows),
+        PANEL16 if packs(slot.ty.dtype) => rows.checked_next_multiple_of(ROWS),
+        PANEL16 => return wrong(slot.ty.to_string(), "a format that layout panel16 has"),
+        other => return wrong(format!("to be in layout {other}"), "layout panel16 or file"),
+    };
+    let row = usize::try_from(slot.ty.row_bytes()).ok();
+    Ok(rows.zip(row).and_then(|(rows, row)| rows.checked_mul(row)))
+}
+
+/// Rows of a weight, as [`WeightSlot::check`] has found them.
+fn rows(slot: &WeightSlot) -> usize {
+    if let Dim::N(rows) = slot.ty.rows { rows } else { 0 }
+}
+
+/// All that goes into the arena, in its order.
+fn pieces<'a>(slots: &'a [WeightSlot], held: &[Held], arena: &'a mut [u8]) -> Vec<Piece<'a>> {
+    let (mut pieces, mut rest, mut at) = (Vec::new(), arena, 0);
+    for (slot, held) in slots.iter().zip(held) {
+        let Held::Here(range) = held else { continue };
+        let (weight, after) = std::mem::take(&mut rest).split_at_mut(range.end - at);
+        let weight = &mut weight[range.start - at..];
+        (rest, at) = (after, range.end);
+
+        let (rows, row) = (rows(slot), (slot.ty.row_bytes() as usize).max(1));
+        let group = if slot.layout == PANEL16 { ROWS } else { 1 };
+        let step = (PIECE / (group * row)).max(1) * group;
+        pieces.extend(weight.chunks_mut(step * row).enumerate().map(|(i, to)| {
+            let row = i * step;
+            Piece { slot, row, rows: step.min(rows - row), to }
+        }));
+    }
+    pieces
+}
+
+impl Piece<'_> {
+    /// Bytes that are read for it.
+    fn file_bytes(&self) -> u64 {
+        (self.rows as u64).saturating_mul(self.slot.ty.row_bytes())
+    }
+
+    /// Reads it, by way of a buffer if it is to be packed.
+    fn read(self, source: &dyn WeightSource, buffer: &mut Vec<u8>) -> Result<()> {
+        let Piece { slot, row: first, rows, to } = self;
+        let row = slot.ty.row_bytes();
+        let offset = (first as u64).saturating_mul(row);
+        if slot.layout == Layout::FILE {
+            return Ok(source.read(&slot.name, offset, to)?);
+        }
+        let row = row as usize;
+        let bytes = rows * row;
+        let none = |_| Error::NoMemory { what: "a piece of a weight", source: NoMemory { bytes: bytes as u64 } };
+        buffer.clear();
+        buffer.try_reserve(bytes).map_err(none)?;
+        buffer.resize(bytes, 0);
+        source.read(&slot.name, offset, buffer)?;
+        for (rows, panel) in buffer.chunks(ROWS * row).zip(to.chunks_mut(ROWS * row)) {
+            pack(slot.ty.dtype, rows, row, panel);
+        }
+        Ok(())
+    }
 }

@@ -5,7 +5,7 @@ use inkstone_compute::{
     Arg, Bindings, Buffer, Cut, Engine, EngineOptions, Error, Exec, Grid, Interface, Layout, Plan, Port, Region,
     Result, Step, Usage, WeightSlot,
 };
-use inkstone_engine_cpu::{Cpu, Q8, Set};
+use inkstone_engine_cpu::{Cpu, PANEL16, Q8, Set};
 use inkstone_tensor::ops::Linear;
 use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
 use inkstone_tensor::{
@@ -34,7 +34,7 @@ fn random(seed: &mut u64) -> u8 {
 }
 
 /// A product as a plan of one step.
-fn plan(dtype: DType, kernel: &str, rows: usize) -> Plan {
+fn plan(dtype: DType, layout: Layout, kernel: &str, rows: usize) -> Plan {
     let x = Type::new(DType::Q8_A, Dim::Rows, K);
     let w = Type::new(dtype, Dim::N(N), K);
     let y = Type::f32(Dim::Rows, N);
@@ -51,7 +51,7 @@ fn plan(dtype: DType, kernel: &str, rows: usize) -> Plan {
     let step =
         Step { op: Linear.into(), kernel: kernel.to_owned(), args: args.into_iter().collect(), grid, refused: vec![] };
     let interface = Interface {
-        weights: vec![WeightSlot { name: "w".into(), ty: w, layout: Layout::FILE, numerics: Q8 }],
+        weights: vec![WeightSlot { name: "w".into(), ty: w, layout, numerics: Q8 }],
         states: vec![],
         ports: vec![(Port::Hidden, x), (Port::Logits, y)],
     };
@@ -60,9 +60,9 @@ fn plan(dtype: DType, kernel: &str, rows: usize) -> Plan {
 }
 
 /// The results of a product, by row.
-fn product(set: Set, kernel: &str, weight: &Bytes, x: &[u8], rows: usize) -> Result<Vec<u32>> {
+fn product(set: Set, layout: Layout, kernel: &str, weight: &Bytes, x: &[u8], rows: usize) -> Result<Vec<u32>> {
     let engine = Cpu::new(&EngineOptions::default().budget(1 << 24).threads(2).isa(set.name()))?;
-    let plan = Arc::new(plan(weight.0, kernel, rows));
+    let plan = Arc::new(plan(weight.0, layout, kernel, rows));
     let alloc = |ty: &Type, usage| engine.alloc(ty.bytes(&plan.bucket), usage);
     let ports: Vec<(Port, Buffer)> =
         plan.interface.ports.iter().map(|(p, ty)| Ok((*p, alloc(ty, Usage::Port)?))).collect::<Result<_>>()?;
@@ -93,7 +93,7 @@ fn kernel(set: Set) -> String {
 }
 
 #[test]
-fn every_format_gives_the_same_bits_on_every_set_for_any_number_of_rows() {
+fn every_format_gives_the_same_bits_on_every_set_in_every_layout_for_any_number_of_rows() {
     const ROWS: usize = 5;
     let mut seed = 3;
     for info in DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1) {
@@ -103,13 +103,15 @@ fn every_format_gives_the_same_bits_on_every_set_for_any_number_of_rows() {
         let row = DType::Q8_A.row_bytes(K).unwrap();
         let mut x = vec![0u8; row * ROWS];
         DType::Q8_A.info().encode.unwrap()(&values, &mut x);
-        let wanted = product(Set::Portable, &kernel(Set::Portable), &weight, &x, ROWS).unwrap();
+        let wanted = product(Set::Portable, Layout::FILE, &kernel(Set::Portable), &weight, &x, ROWS).unwrap();
         assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite() && *y != 0), "{}", info.name);
-        for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
-            let found = product(set, &kernel(set), &weight, &x, ROWS).unwrap();
-            assert_eq!(found, wanted, "{} on {}", info.name, set.name());
-            let last = product(set, &kernel(set), &weight, &x[row * (ROWS - 1)..], 1).unwrap();
-            assert_eq!(last, wanted[N * (ROWS - 1)..], "{} on {}, a row alone", info.name, set.name());
+        let sets = Set::ALL.into_iter().filter(|s| s.is_here());
+        for (set, layout) in sets.flat_map(|set| [PANEL16, Layout::FILE].map(|layout| (set, layout))) {
+            for last in 1..=ROWS {
+                let found = product(set, layout, &kernel(set), &weight, &x[row * (ROWS - last)..], last).unwrap();
+                let (name, set) = (info.name, set.name());
+                assert_eq!(found, wanted[N * (ROWS - last)..], "{name} in {layout} on {set}, the last {last} rows");
+            }
         }
     }
 }
@@ -124,7 +126,7 @@ fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
         ("linear.f32.portable", "kernel linear.f32.portable takes no activations in Q8_A"),
     ];
     for (name, wanted) in cases {
-        match product(Set::Portable, name, &f16, &[], 1) {
+        match product(Set::Portable, Layout::FILE, name, &f16, &[], 1) {
             Err(Error::BadPlan { fault, .. }) => assert_eq!(fault, wanted),
             other => panic!("{name}: {other:?}"),
         }

@@ -141,6 +141,24 @@ impl Gguf {
     /// The bytes of a tensor, of any type whose size is known: a view of the map or the memory, or read from the file.
     /// What was read and is still held is given out again.
     pub fn tensor_data(&self, name: &str) -> Result<WeightBytes, Error> {
+        let (index, start, bytes) = self.place(name)?;
+        self.storage.bytes(index, start, bytes).map_err(|failure| self.failed(failure, name, start, bytes))
+    }
+
+    /// Fills `into` with the bytes of a tensor from byte `offset` of it on. A file that is not mapped is read anew.
+    pub fn read_tensor(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        let (_, start, bytes) = self.place(name)?;
+        let len = into.len() as u64;
+        if offset.checked_add(len).is_none_or(|end| end > bytes) {
+            let source = io::Error::other(format!("the tensor has {bytes} bytes, and {len} from {offset} on are asked for"));
+            return Err(self.failed(Failure::Io(source), name, start, len));
+        }
+        let at = start.saturating_add(offset);
+        self.storage.read(at, into).map_err(|failure| self.failed(failure, name, at, len))
+    }
+
+    /// Number of a tensor whose bytes can be had, where they begin in the file, and how many they are.
+    fn place(&self, name: &str) -> Result<(usize, u64, u64), Error> {
         let index = self.position(name).ok_or_else(|| self.no_tensor(name))?;
         let info = self.tensors().get(index).ok_or_else(|| self.no_tensor(name))?;
         let bytes = info.bytes.ok_or_else(|| self.unusable(info, format!("its type is {}", info.dtype)))?;
@@ -148,15 +166,15 @@ impl Gguf {
             return Err(self.unusable(info, format!("its dimensions {:?} hold no values", info.dims)));
         }
         // The sum was checked against the size of the file when it was opened.
-        let start = self.data_start().saturating_add(info.offset);
-        self.storage.bytes(index, start, bytes).map_err(|failure| match failure {
-            Failure::Io(source) => {
-                Error::Io { file: self.name.clone(), action: format!("read tensor {name:?} at byte {start}"), source }
-            }
-            Failure::OutOfMemory => {
-                Error::OutOfMemory { file: self.name.clone(), what: format!("tensor {name:?}"), bytes: bytes.into() }
-            }
-        })
+        Ok((index, self.data_start().saturating_add(info.offset), bytes))
+    }
+
+    fn failed(&self, failure: Failure, name: &str, start: u64, bytes: u64) -> Error {
+        let file = self.name.clone();
+        match failure {
+            Failure::Io(source) => Error::Io { file, action: format!("read tensor {name:?} at byte {start}"), source },
+            Failure::OutOfMemory => Error::OutOfMemory { file, what: format!("tensor {name:?}"), bytes: bytes.into() },
+        }
     }
 
     pub(crate) fn no_tensor(&self, name: &str) -> Error {

@@ -50,6 +50,17 @@ impl Storage {
             Storage::File(reads) => Ok(WeightBytes { data: reads.tensor(index, start, len)?, offset: 0, len }),
         }
     }
+
+    /// Copies what lies from `start` of the file on.
+    pub(crate) fn read(&self, start: u64, into: &mut [u8]) -> Result<(), Failure> {
+        match self {
+            Storage::Shared { .. } => {
+                into.copy_from_slice(self.bytes(0, start, into.len() as u64)?.as_slice());
+                Ok(())
+            }
+            Storage::File(reads) => platform::read_exact_at(&reads.file, into, start).map_err(Failure::Io),
+        }
+    }
 }
 
 /// Tensors that were read and that somebody still holds are given out again, so that a weight is in memory once.

@@ -40,6 +40,13 @@ impl WeightSource for Gguf {
             .and_then(|_| self.tensor_data(name))
             .map_err(|e| SourceError { tensor: name.to_string(), reason: reason(e) })
     }
+
+    /// From the file itself where it is not mapped, so that the whole tensor is never in memory.
+    fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        self.weight(name)
+            .and_then(|_| self.read_tensor(name, offset, into))
+            .map_err(|e| SourceError { tensor: name.to_string(), reason: reason(e) })
+    }
 }
 
 /// The error without the tensor's name, which the source's error has already.

@@ -24,7 +24,8 @@ pub struct ModelOptions {
     pub ctx: Option<u32>,
     /// Format of keys and values.
     pub kv_type: Format,
-    /// Whether the file is mapped, or read.
+    /// Whether weights are used where they lie in the mapped file. Else they are read into memory in the layouts that the
+    /// engine likes best, which is faster.
     pub mmap: bool,
     /// Sequences that can be resident at once; more wait.
     pub sequences: usize,
@@ -47,7 +48,7 @@ impl Default for ModelOptions {
             isa: None,
             ctx: None,
             kv_type: Format::default(),
-            mmap: true,
+            mmap: false,
             sequences: 8,
             chunk: 0,
             without_fusions: Vec::new(),

@@ -45,6 +45,21 @@ pub trait WeightSource: Send + Sync {
 
     /// Its bytes. The error is a line that names the tensor.
     fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError>;
+
+    /// Fills `into` with its bytes from byte `offset` on: for who keeps a copy, and needs no more than a piece at a time.
+    /// Called from several threads.
+    fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        let bytes = self.bytes(name)?;
+        let all = (*bytes.data).as_ref().get(bytes.offset..).unwrap_or(&[]);
+        let all = all.get(..bytes.len).unwrap_or(all);
+        let rest = usize::try_from(offset).ok().and_then(|from| all.get(from..)).unwrap_or(&[]);
+        let piece = rest.get(..into.len()).ok_or_else(|| SourceError {
+            tensor: name.to_owned(),
+            reason: format!("{} bytes at {offset} of {}", into.len(), all.len()),
+        })?;
+        into.copy_from_slice(piece);
+        Ok(())
+    }
 }
 
 /// Why a source can't give a tensor's bytes.

@@ -3,11 +3,13 @@
 
 mod lanes;
 mod portable;
+mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use lanes::{F16x, LANES, exp, fold_max, fold_sum, sum_lanes};
 pub use portable::Portable;
+pub use words::Words;
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512, FloatMode};
 
@@ -26,24 +28,11 @@ pub trait Body {
 
 /// A set of instructions; a value of the type proves that the machine has it.
 pub trait Isa: Copy + Send + Sync + 'static {
-    /// 16 sums of 32 bits.
-    type Sums: Copy;
-
     /// A proof, if this machine has it.
     fn detect() -> Option<Self>;
 
     /// Runs code that is compiled for this set.
     fn run<B: Body>(self, body: B) -> B::Output;
-
-    /// Sums of 0.
-    fn zero(self) -> Self::Sums;
-
-    /// Adds to sum i the products of the bytes 4 i .. 4 i + 4 of `w`, without sign, with the four of `a`, which have one.
-    /// Exact: nothing saturates.
-    fn dot(self, sums: Self::Sums, w: &[u8; 64], a: [i8; 4]) -> Self::Sums;
-
-    /// The sums.
-    fn sums(self, sums: Self::Sums) -> [i32; LANES];
 }
 
 /// The sets that there are, best first.

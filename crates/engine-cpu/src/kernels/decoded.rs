@@ -1,12 +1,27 @@
-//! Rows of any dtype as f32.
+//! Rows of any dtype and layout as f32.
 
 use crate::memory::View;
+use crate::panel::{PANEL16, ROWS, unpack};
+
+/// Bytes of the largest block.
+const LARGEST: usize = 256;
 
 /// Columns of a row from `first` on, as many as `out` has, decoded. They begin and end at blocks.
 pub(super) fn decode_row(view: &View, row: usize, first: usize, out: &mut [f32]) {
     let info = view.ty.dtype.info();
     let decode = info.decode.expect("operands that are no words can be decoded, as infer checks");
     let begin = first / info.block * info.block_bytes;
+    if view.layout == PANEL16 {
+        let panel = &view.panel(row / ROWS)[ROWS * begin..];
+        let mut block = [0; LARGEST];
+        let block = &mut block[..info.block_bytes];
+        let columns = panel.chunks_exact(ROWS * info.block_bytes);
+        for (out, column) in out.chunks_exact_mut(info.block).zip(columns) {
+            unpack(info.dtype, column, row % ROWS, block);
+            decode(block, out);
+        }
+        return;
+    }
     let len = out.len() / info.block * info.block_bytes;
     decode(&view.row_bytes(row)[begin..begin + len], out);
 }

@@ -1,41 +1,38 @@
-//! Every format of quantised weights as 32 bytes without sign, an integer offset and scales: what the one product of
-//! bytes takes.
+//! Every format of quantised weights as bytes without sign, an integer offset and scales: what the one product of bytes
+//! takes. They are read from panels (see `panel`), 16 rows at a time.
 
-use half::f16;
+use crate::isa::{LANES, Words};
+use crate::panel::ROWS;
 use inkstone_tensor::DType;
 
-/// 32 values of a row: value = d (q - offset) scale - m minimum, where scale and minimum are of 16 values each.
-pub(super) struct Group {
-    pub q: [u8; 32],
-    pub d: f32,
-    pub m: f32,
-    pub scale: [i32; 2],
-    pub minimum: [i32; 2],
+/// 32 columns of 16 rows: value = d (q - offset) scale + m minimum, where scale and minimum are of 16 values each.
+#[derive(Clone, Copy)]
+pub(super) struct Group<I: Words> {
+    /// Four columns a vector; lanes are rows.
+    pub q: [I::W; 8],
+    pub d: I::F,
+    pub m: I::F,
+    pub scale: [I::W; 2],
+    pub minimum: [I::W; 2],
 }
 
-impl Group {
-    /// With one scale in `d`.
-    #[inline(always)]
-    fn plain(q: [u8; 32], d: f32, m: f32) -> Group {
-        Group { q, d, m, scale: [1; 2], minimum: [1; 2] }
-    }
-}
-
-/// A format: how the groups of its blocks are unpacked.
+/// A format: how the groups of a column of its blocks are unpacked.
 pub(super) trait Format {
     /// Groups of 32 in a block.
     const GROUPS: usize;
     /// Bytes of a block.
     const BYTES: usize;
     /// What is subtracted from `q`.
-    const OFFSET: i32;
+    const OFFSET: u32;
+    /// Whether all `q` are 128 at most.
+    const SMALL: bool = true;
     /// Whether scales are of 16 values.
     const HALVES: bool = false;
     /// Whether there are minima.
     const MINIMUM: bool = false;
 
-    /// Group `g` of a block.
-    fn group(block: &[u8], g: usize) -> Group;
+    /// Group `g` of a column of 16 blocks in a panel.
+    fn group<I: Words>(isa: I, blocks: &[u8], g: usize) -> Group<I>;
 }
 
 /// The dtypes of [`with_format`].
@@ -79,147 +76,254 @@ macro_rules! with_format {
 }
 pub(super) use with_format;
 
-#[inline(always)]
-fn half_at(b: &[u8], at: usize) -> f32 {
-    let bits = u16::from_le_bytes([b[at], b[at + 1]]);
-    // By bits: no call, so that it is compiled for the set of its caller. Exact.
-    let (sign, rest) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7fff));
-    if rest >= 0x7c00 {
-        return f16::from_bits(bits).to_f32_const();
-    }
-    let magnitude = f32::from_bits(rest << 13) * f32::from_bits(0x7780_0000); // 2^112
-    f32::from_bits(sign | magnitude.to_bits())
+/// A column of blocks under way.
+#[derive(Clone, Copy)]
+struct Blocks<'a, I> {
+    isa: I,
+    bytes: &'a [u8],
 }
 
-/// 16 bytes of nibbles: the low ones are the values 0 to 15.
-#[inline(always)]
-fn nibbles(bytes: &[u8]) -> [u8; 32] {
-    let mut q = [0; 32];
-    for i in 0..16 {
-        (q[i], q[i + 16]) = (bytes[i] & 15, bytes[i] >> 4);
+/// A vector of words of a column.
+type W<I> = <I as Words>::W;
+/// A vector of floats of a column.
+type F<I> = <I as Words>::F;
+
+impl<I: Words> Blocks<'_, I> {
+    /// The words at byte `at`.
+    #[inline(always)]
+    fn words(self, at: usize) -> W<I> {
+        match self.bytes[at..].first_chunk() {
+            Some(bytes) => self.isa.load(bytes),
+            None => self.isa.splat(0),
+        }
     }
-    q
+
+    /// Numbers of half precision at byte `at`.
+    #[inline(always)]
+    fn halves(self, at: usize) -> F<I> {
+        match self.bytes[at..].first_chunk() {
+            Some(bytes) => self.isa.halves(bytes),
+            None => self.isa.splat_float(0.0),
+        }
+    }
+
+    /// Bits of each word from bit `n` on that `mask` has.
+    #[inline(always)]
+    fn bits(self, words: W<I>, n: u32, mask: u32) -> W<I> {
+        self.isa.and(self.isa.shr(words, n), self.isa.splat(mask))
+    }
+
+    /// Bits of each byte from bit `n` on that `mask` has.
+    #[inline(always)]
+    fn byte_bits(self, words: W<I>, n: u32, mask: u8) -> W<I> {
+        self.bits(words, n, u32::from_le_bytes([mask; 4]))
+    }
+
+    /// 16 bytes of nibbles a row: the low ones are the values 0 to 15.
+    #[inline(always)]
+    fn nibbles(self, at: usize) -> [W<I>; 8] {
+        let mut q = [self.isa.splat(0); 8];
+        for i in 0..4 {
+            let both = self.words(at + i * 64);
+            (q[i], q[i + 4]) = (self.byte_bits(both, 0, 15), self.byte_bits(both, 4, 15));
+        }
+        q
+    }
+
+    /// Fifth bits, word i of which has those of four values in its bits i.
+    #[inline(always)]
+    fn with_fifths(self, mut q: [W<I>; 8], at: usize) -> [W<I>; 8] {
+        let fifths = self.words(at);
+        for (i, q) in q.iter_mut().enumerate() {
+            *q = self.with_upper(*q, self.byte_bits(fifths, i as u32, 1), 4);
+        }
+        q
+    }
+
+    /// Bits that stand above others.
+    #[inline(always)]
+    fn with_upper(self, low: W<I>, upper: W<I>, n: u32) -> W<I> {
+        self.isa.or(low, self.isa.shl(upper, n))
+    }
+
+    /// Numbers of 16 bits at byte `at`, as words.
+    #[inline(always)]
+    fn wide(self, at: usize) -> W<I> {
+        let mut words = [0; 64];
+        for (word, half) in words.chunks_exact_mut(4).zip(self.bytes[at..].chunks_exact(2)) {
+            word[..2].copy_from_slice(half);
+        }
+        self.isa.load(&words)
+    }
+
+    /// The byte of each word from bit `n` on, which has a sign.
+    #[inline(always)]
+    fn signed_byte(self, words: W<I>, n: u32) -> W<I> {
+        self.isa.sar(self.isa.shl(words, 24 - n), 24)
+    }
+
+    /// Scales of six bits that begin at -32.
+    #[inline(always)]
+    fn minus_32(self, scale: W<I>) -> W<I> {
+        self.isa.sub(scale, self.isa.splat(32))
+    }
+
+    /// Scale and minimum of group `j` in the 12 bytes a row from `at` on, as in Q4_K and Q5_K.
+    #[inline(always)]
+    fn six_bits(self, at: usize, j: usize) -> [F<I>; 2] {
+        let (first, second, third) = (self.words(at), self.words(at + 64), self.words(at + 128));
+        let n = 8 * (j as u32 % 4);
+        let (scale, minimum) = if j < 4 {
+            (self.bits(first, n, 63), self.bits(second, n, 63))
+        } else {
+            let (scale, minimum) = (self.bits(third, n, 15), self.bits(third, n + 4, 15));
+            let upper = (self.bits(first, n + 6, 3), self.bits(second, n + 6, 3));
+            (self.with_upper(scale, upper.0, 4), self.with_upper(minimum, upper.1, 4))
+        };
+        [self.isa.to_floats(scale), self.isa.to_floats(minimum)]
+    }
+
+    #[inline(always)]
+    fn product(self, a: F<I>, b: F<I>) -> F<I> {
+        self.isa.product(a, b)
+    }
+
+    /// The negative.
+    #[inline(always)]
+    fn minus(self, a: F<I>) -> F<I> {
+        self.product(a, self.isa.splat_float(-1.0))
+    }
+
+    /// Bytes of a table by nibbles.
+    #[inline(always)]
+    fn looked_up(self, table: &[u8; 16], mut q: [W<I>; 8]) -> [W<I>; 8] {
+        for q in &mut q {
+            *q = self.isa.lookup(table, *q);
+        }
+        q
+    }
+
+    /// A group with one scale in `d`, and a minimum.
+    #[inline(always)]
+    fn plain(self, q: [W<I>; 8], d: F<I>, m: F<I>) -> Group<I> {
+        let one = [self.isa.splat(1); 2];
+        Group { q, d, m, scale: one, minimum: one }
+    }
+
+    #[inline(always)]
+    fn none(self) -> F<I> {
+        self.isa.splat_float(0.0)
+    }
 }
 
-#[inline(always)]
-fn with_fifths(mut q: [u8; 32], b: &[u8], at: usize) -> [u8; 32] {
-    let fifth = u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
-    for (i, q) in q.iter_mut().enumerate() {
-        *q |= ((fifth >> i & 1) as u8) << 4;
-    }
-    q
-}
-
-/// Scale and minimum of group `j` in the 12 bytes from byte 4 on, as in Q4_K and Q5_K.
-#[inline(always)]
-fn six_bits(b: &[u8], j: usize) -> (f32, f32) {
-    let byte = |i: usize| b[4 + i];
-    let (scale, minimum) = if j < 4 {
-        (byte(j) & 63, byte(j + 4) & 63)
-    } else {
-        (byte(j + 4) & 15 | byte(j - 4) >> 6 << 4, byte(j + 4) >> 4 | byte(j) >> 6 << 4)
-    };
-    (f32::from(scale), f32::from(minimum))
+/// Eight vectors, one an index. Not by a closure, which would not be inlined for sure (see [`crate::isa::Body`]).
+macro_rules! eight {
+    ($b:ident, |$i:ident| $words:expr) => {{
+        let mut q = [$b.isa.splat(0); 8];
+        for ($i, q) in q.iter_mut().enumerate() {
+            *q = $words;
+        }
+        q
+    }};
 }
 
 macro_rules! format {
-    ($name:ident, $groups:literal, $bytes:literal, $offset:literal $(, $flag:ident)*; |$b:ident, $g:ident| $group:expr) => {
+    ($name:ident, $groups:literal, $bytes:literal, $offset:literal $(, $flag:ident $value:literal)*; |$b:ident, $g:ident| $group:expr) => {
         pub(super) struct $name;
         impl Format for $name {
             const GROUPS: usize = $groups;
             const BYTES: usize = $bytes;
-            const OFFSET: i32 = $offset;
-            $(const $flag: bool = true;)*
+            const OFFSET: u32 = $offset;
+            $(const $flag: bool = $value;)*
 
             #[inline(always)]
-            fn group($b: &[u8], $g: usize) -> Group {
-                let $b = &$b[..$bytes];
+            fn group<I: Words>(isa: I, blocks: &[u8], $g: usize) -> Group<I> {
+                let $b = Blocks { isa, bytes: &blocks[..ROWS * $bytes] };
                 $group
             }
         }
     };
 }
 
-format!(Q4_0, 1, 18, 8; |b, _g| Group::plain(nibbles(&b[2..]), half_at(b, 0), 0.0));
-format!(Q4_1, 1, 20, 0, MINIMUM; |b, _g| Group::plain(nibbles(&b[4..]), half_at(b, 0), -half_at(b, 2)));
-format!(Q5_0, 1, 22, 16; |b, _g| Group::plain(with_fifths(nibbles(&b[6..]), b, 2), half_at(b, 0), 0.0));
-format!(Q5_1, 1, 24, 0, MINIMUM; |b, _g| {
-    Group::plain(with_fifths(nibbles(&b[8..]), b, 4), half_at(b, 0), -half_at(b, 2))
+format!(Q4_0, 1, 18, 8; |b, _g| b.plain(b.nibbles(32), b.halves(0), b.none()));
+format!(Q4_1, 1, 20, 0, MINIMUM true; |b, _g| b.plain(b.nibbles(64), b.halves(0), b.halves(32)));
+format!(Q5_0, 1, 22, 16; |b, _g| b.plain(b.with_fifths(b.nibbles(96), 32), b.halves(0), b.none()));
+format!(Q5_1, 1, 24, 0, MINIMUM true; |b, _g| b.plain(b.with_fifths(b.nibbles(128), 64), b.halves(0), b.halves(32)));
+format!(Q8_0, 1, 34, 128, SMALL false; |b, _g| {
+    b.plain(eight!(b, |i| b.words(32 + 64 * i)), b.halves(0), b.none())
 });
-format!(Q8_0, 1, 34, 128; |b, _g| Group::plain(std::array::from_fn(|i| b[2 + i] ^ 0x80), half_at(b, 0), 0.0));
-format!(Q2K, 8, 84, 0, HALVES, MINIMUM; |b, g| {
-    let quants = &b[16 + g / 4 * 32..][..32];
-    let both = [b[2 * g], b[2 * g + 1]];
+format!(Q2K, 8, 84, 0, HALVES true, MINIMUM true; |b, g| {
+    let both = b.words(64 + g / 2 * 64);
+    let n = g as u32 % 2 * 16;
     Group {
-        q: std::array::from_fn(|i| quants[i] >> (g % 4 * 2) & 3),
-        d: half_at(b, 80),
-        m: half_at(b, 82),
-        scale: both.map(|s| i32::from(s & 15)),
-        minimum: both.map(|s| i32::from(s >> 4)),
+        q: eight!(b, |i| b.byte_bits(b.words(320 + (g / 4 * 8 + i) * 64), g as u32 % 4 * 2, 3)),
+        d: b.halves(0),
+        m: b.minus(b.halves(32)),
+        scale: [b.bits(both, n, 15), b.bits(both, n + 8, 15)],
+        minimum: [b.bits(both, n + 4, 15), b.bits(both, n + 12, 15)],
     }
 });
-format!(Q3K, 8, 110, 4, HALVES; |b, g| {
-    let (thirds, quants, scales) = (&b[..32], &b[32 + g / 4 * 32..][..32], &b[96..108]);
-    let scale = |j: usize| {
-        let low = scales[j % 8] >> (j / 8 * 4) & 15;
-        let upper = scales[8 + j % 4] >> (j / 4 * 2) & 3;
-        i32::from(low | upper << 4) - 32
-    };
-    Group {
-        q: std::array::from_fn(|i| quants[i] >> (g % 4 * 2) & 3 | (thirds[i] >> g & 1) << 2),
-        d: half_at(b, 108),
-        m: 0.0,
-        scale: [scale(2 * g), scale(2 * g + 1)],
-        minimum: [0; 2],
+format!(Q3K, 8, 110, 4, HALVES true; |b, g| {
+    let q = eight!(b, |i| {
+        let low = b.byte_bits(b.words(736 + (g / 4 * 8 + i) * 64), g as u32 % 4 * 2, 3);
+        b.with_upper(low, b.byte_bits(b.words(224 + i * 64), g as u32, 1), 2)
+    });
+    let mut scale = [b.isa.splat(0); 2];
+    for (i, scale) in scale.iter_mut().enumerate() {
+        let j = 2 * g + i;
+        let low = b.bits(b.words(32 + j % 8 / 4 * 64), (j % 4 * 8 + j / 8 * 4) as u32, 15);
+        let upper = b.bits(b.words(160), (j % 4 * 8 + j / 4 * 2) as u32, 3);
+        *scale = b.minus_32(b.with_upper(low, upper, 4));
     }
+    Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
 });
-format!(Q4K, 8, 144, 0, MINIMUM; |b, g| {
-    let (scale, minimum) = six_bits(b, g);
-    let quants = &b[16 + g / 2 * 32..][..32];
-    let q = std::array::from_fn(|i| quants[i] >> (g % 2 * 4) & 15);
-    Group::plain(q, half_at(b, 0) * scale, half_at(b, 2) * minimum)
+format!(Q4K, 8, 144, 0, MINIMUM true; |b, g| {
+    let [scale, minimum] = b.six_bits(64, g);
+    let q = eight!(b, |i| b.byte_bits(b.words(256 + (g / 2 * 8 + i) * 64), g as u32 % 2 * 4, 15));
+    b.plain(q, b.product(b.halves(0), scale), b.minus(b.product(b.halves(32), minimum)))
 });
-format!(Q5K, 8, 176, 0, MINIMUM; |b, g| {
-    let (scale, minimum) = six_bits(b, g);
-    let (fifths, quants) = (&b[16..48], &b[48 + g / 2 * 32..][..32]);
-    let q = std::array::from_fn(|i| quants[i] >> (g % 2 * 4) & 15 | (fifths[i] >> g & 1) << 4);
-    Group::plain(q, half_at(b, 0) * scale, half_at(b, 2) * minimum)
+format!(Q5K, 8, 176, 0, MINIMUM true; |b, g| {
+    let [scale, minimum] = b.six_bits(64, g);
+    let q = eight!(b, |i| {
+        let nibble = b.byte_bits(b.words(768 + (g / 2 * 8 + i) * 64), g as u32 % 2 * 4, 15);
+        b.with_upper(nibble, b.byte_bits(b.words(256 + i * 64), g as u32, 1), 4)
+    });
+    b.plain(q, b.product(b.halves(0), scale), b.minus(b.product(b.halves(32), minimum)))
 });
-format!(Q6K, 8, 210, 32, HALVES; |b, g| {
-    let (half, quarter) = (g / 4, g % 4);
-    let nibbles = &b[half * 64 + quarter % 2 * 32..][..32];
-    let uppers = &b[128 + half * 32..][..32];
-    Group {
-        q: std::array::from_fn(|i| nibbles[i] >> (quarter / 2 * 4) & 15 | (uppers[i] >> (quarter * 2) & 3) << 4),
-        d: half_at(b, 208),
-        m: 0.0,
-        scale: [i32::from(b[192 + 2 * g] as i8), i32::from(b[193 + 2 * g] as i8)],
-        minimum: [0; 2],
-    }
+format!(Q6K, 8, 210, 32, HALVES true; |b, g| {
+    let quarter = g % 4;
+    let q = eight!(b, |i| {
+        let at = 288 + (g / 4 * 8 + i) * 192;
+        let nibble = b.byte_bits(b.words(at + quarter % 2 * 64), quarter as u32 / 2 * 4, 15);
+        b.with_upper(nibble, b.byte_bits(b.words(at + 128), quarter as u32 * 2, 3), 4)
+    });
+    let (scales, n) = (b.words(32 + g / 2 * 64), g as u32 % 2 * 16);
+    let scale = [b.signed_byte(scales, n), b.signed_byte(scales, n + 8)];
+    Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
 });
-format!(Iq4Nl, 1, 18, 128; |b, _g| Group::plain(nibbles(&b[2..]).map(looked_up), half_at(b, 0), 0.0));
-format!(Iq4Xs, 8, 136, 128; |b, g| {
-    let low = b[4 + g / 2] >> (g % 2 * 4) & 15;
-    let upper = (u16::from_le_bytes([b[2], b[3]]) >> (g * 2) & 3) as u8;
-    let scale = f32::from((low | upper << 4) as i8 - 32);
-    Group::plain(nibbles(&b[8 + g * 16..]).map(looked_up), half_at(b, 0) * scale, 0.0)
+format!(Iq4Nl, 1, 18, 128, SMALL false; |b, _g| {
+    b.plain(b.looked_up(&TABLE, b.nibbles(32)), b.halves(0), b.none())
+});
+format!(Iq4Xs, 8, 136, 128, SMALL false; |b, g| {
+    let low = b.bits(b.words(64), 4 * g as u32, 15);
+    let upper = b.bits(b.wide(32), 2 * g as u32, 3);
+    let scale = b.isa.to_floats(b.minus_32(b.with_upper(low, upper, 4)));
+    b.plain(b.looked_up(&TABLE, b.nibbles(128 + g * 256)), b.product(b.halves(0), scale), b.none())
 });
 format!(Mxfp4, 1, 17, 12; |b, _g| {
     // Half of 2^(e - 127): the numbers of the table are doubled.
-    let d = f32::from_bits(match b[0] {
-        e @ (0 | 1) => 0x0020_0000 << e,
-        e => u32::from(e - 1) << 23,
-    });
-    Group::plain(nibbles(&b[1..]).map(|q| TWICE[usize::from(q)]), d, 0.0)
+    let mut d = [0.0; LANES];
+    for (d, e) in d.iter_mut().zip(b.bytes) {
+        *d = f32::from_bits(match *e {
+            e @ (0 | 1) => 0x0020_0000 << e,
+            e => u32::from(e - 1) << 23,
+        });
+    }
+    b.plain(b.looked_up(&TWICE, b.nibbles(16)), b.isa.floats(&d), b.none())
 });
 
 /// The values of IQ4_NL and IQ4_XS, with 128 added.
 static TABLE: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
-
-#[inline(always)]
-fn looked_up(q: u8) -> u8 {
-    TABLE[usize::from(q & 15)]
-}
 
 /// Twice the E2M1 numbers, with 12 added.
 static TWICE: [u8; 16] = [12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0];
@@ -228,33 +332,35 @@ static TWICE: [u8; 16] = [12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4
 mod tests {
     use super::*;
     use crate::isa::Portable;
+    use crate::panel::pack;
 
     /// Every group of random blocks, as the table of dtypes decodes it.
     fn agrees<I, F: Format>(dtype: DType, seed: &mut u64) {
         let _isa: Option<I> = None;
         let info = dtype.info();
         assert_eq!((info.block, info.block_bytes), (32 * F::GROUPS, F::BYTES), "{dtype}");
-        for _ in 0..200 {
+        for _ in 0..20 {
             let mut random = || {
                 *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (*seed >> 56) as u8
             };
-            let block: Vec<u8> = (0..F::BYTES).map(|_| random()).collect();
-            let mut wanted = vec![0f32; info.block];
-            info.decode.unwrap()(&block, &mut wanted);
-            for (g, wanted) in wanted.chunks(32).enumerate() {
-                let Group { q, d, m, scale, minimum } = F::group(&block, g);
-                for (i, wanted) in wanted.iter().enumerate() {
-                    let f64s = |x: i32| f64::from(x);
-                    let quant = f64s((i32::from(q[i]) - F::OFFSET) * scale[i / 16]);
-                    let found = f64::from(d) * quant - f64::from(m) * f64s(minimum[i / 16]);
-                    let bound = 1e-6 * (f64::from(d) * quant).abs().max((f64::from(m) * f64s(minimum[i / 16])).abs());
-                    let both_nan = found.is_nan() || !wanted.is_finite();
-                    assert!(
-                        both_nan || (found - f64::from(*wanted)).abs() <= bound,
-                        "{dtype} {g}/{i}: {found} {wanted}"
-                    );
-                }
+            let rows: Vec<u8> = (0..ROWS * F::BYTES).map(|_| random()).collect();
+            let mut panel = vec![0; ROWS * F::BYTES];
+            pack(dtype, &rows, F::BYTES, &mut panel);
+            let mut wanted = vec![0f32; ROWS * info.block];
+            info.decode.unwrap()(&rows, &mut wanted);
+            for (at, wanted) in wanted.iter().enumerate() {
+                let (lane, g, i) = (at / info.block, at % info.block / 32, at % 32);
+                let Group { q, d, m, scale, minimum } = F::group(Portable, &panel, g);
+                assert!(!F::SMALL || q[i / 4][lane].to_le_bytes()[i % 4] <= 128, "{dtype}");
+                let q = i32::from(q[i / 4][lane].to_le_bytes()[i % 4]) - F::OFFSET as i32;
+                let f64s = |x: u32| f64::from(x as i32);
+                let value = f64::from(d[lane]) * f64::from(q) * f64s(scale[i / 16][lane]);
+                let least = f64::from(m[lane]) * f64s(minimum[i / 16][lane]);
+                let found = if F::MINIMUM { value + least } else { value };
+                let bound = 1e-6 * value.abs().max(least.abs());
+                let both_nan = found.is_nan() || !wanted.is_finite();
+                assert!(both_nan || (found - f64::from(*wanted)).abs() <= bound, "{dtype} {g}/{i}: {found} {wanted}");
             }
         }
     }
@@ -263,6 +369,7 @@ mod tests {
     fn groups_are_what_the_table_of_dtypes_decodes() {
         let mut seed = 7;
         for &dtype in ALL {
+            assert!(crate::panel::packs(dtype), "{dtype}");
             with_format!(dtype, agrees::<Portable>(dtype, &mut seed));
         }
     }

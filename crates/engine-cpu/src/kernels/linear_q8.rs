@@ -1,32 +1,28 @@
 //! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32`. Lanes are rows of the weight.
 //!
 //! Each result is one chain over the groups of 32, ascending:
-//! `u = d f32(isum)`, with a minimum `u = fma(-m, f32(asum), u)`, then `acc = fma(u, da, acc)`. The integers are exact
-//! in any order, so tiles, threads, rows of a step and instruction sets change no bit.
+//! `u = d f32(isum)`, with a minimum `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. The integers are exact
+//! in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
 
 use super::decoded::decode_row;
 use super::formats::{Format, Group, with_format};
-use crate::isa::{Body, F16x, Isa, LANES, Portable};
+use crate::isa::{Body, LANES, Portable, Words};
+use crate::memory::View;
+use crate::panel::{PANEL16, ROWS, pack};
 use crate::tile::Tile;
 use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
 
-/// Groups that are unpacked at once: they stay in the first cache while all rows of the step use them.
+/// Groups that are unpacked at once for more rows of a step than are done directly: they stay in the first cache.
 const GROUPS: usize = 8;
+/// Rows of a step that are done side by side.
+const SIDE: usize = 4;
 /// Bytes of a group of activations.
 const ACTIVATIONS: usize = 40;
+/// Bytes of a column of the largest blocks.
+const LARGEST: usize = ROWS * 210;
 
-/// 16 rows of a weight, some groups of them.
-struct Panel {
-    /// By group, then by four values: 16 rows of four.
-    quants: [[[u8; 64]; 8]; GROUPS],
-    d: [F16x; GROUPS],
-    m: [F16x; GROUPS],
-    scale: [[[i32; LANES]; 2]; GROUPS],
-    minimum: [[[i32; LANES]; 2]; GROUPS],
-}
-
-pub(super) fn linear<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
+pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     match I::detect() {
         Some(isa) => isa.run(Call(isa, tile)),
         None => Call(Portable, tile).call(),
@@ -36,7 +32,7 @@ pub(super) fn linear<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
 
 struct Call<'t, 'a, 'm, I>(I, &'t mut Tile<'a, 'm>);
 
-impl<I: Isa> Body for Call<'_, '_, '_, I> {
+impl<I: Words> Body for Call<'_, '_, '_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -47,19 +43,11 @@ impl<I: Isa> Body for Call<'_, '_, '_, I> {
 }
 
 #[inline(always)]
-fn product<I: Isa, F: Format>(isa: I, tile: &mut Tile) {
+fn product<I: Words, F: Format>(isa: I, tile: &mut Tile) {
     let [x, w] = [tile.ins[0], tile.ins[1]];
     let bias = tile.ins.get(2).copied();
     let out = &mut tile.outs[0];
     let (rows, cols) = (out.rows.clone(), out.cols.clone());
-    let groups = x.ty.cols / 32;
-    let mut panel = Panel {
-        quants: [[[0; 64]; 8]; GROUPS],
-        d: [[0.0; LANES]; GROUPS],
-        m: [[0.0; LANES]; GROUPS],
-        scale: [[[0; LANES]; 2]; GROUPS],
-        minimum: [[[0; LANES]; 2]; GROUPS],
-    };
     let floats = tile.scratch.floats(rows.len() * LANES + cols.len());
     let (sums, biases) = floats.split_at_mut(rows.len() * LANES);
     let sums = sums.as_chunks_mut::<LANES>().0;
@@ -67,83 +55,170 @@ fn product<I: Isa, F: Format>(isa: I, tile: &mut Tile) {
     if let Some(bias) = bias {
         decode_row(&bias, 0, cols.start, biases);
     }
-    for first in cols.clone().step_by(LANES) {
-        let lanes = LANES.min(cols.end - first);
-        sums.iter_mut().for_each(|s| *s = [0.0; LANES]);
-        for from in (0..groups).step_by(GROUPS) {
-            let count = GROUPS.min(groups - from);
-            for lane in 0..lanes {
-                let row = w.row_bytes(first + lane);
-                for g in 0..count {
-                    let block = &row[(from + g) / F::GROUPS * F::BYTES..][..F::BYTES];
-                    put(&mut panel, g, lane, &F::group(block, (from + g) % F::GROUPS));
-                }
-            }
-            for (sum, r) in sums.iter_mut().zip(rows.clone()) {
-                let activations = &x.row_bytes(r)[from * ACTIVATIONS..][..count * ACTIVATIONS];
-                for (g, a) in activations.as_chunks::<ACTIVATIONS>().0.iter().enumerate() {
-                    *sum = step::<I, F>(isa, &panel, g, a, *sum);
-                }
-            }
-        }
+    for first in (cols.start / LANES * LANES..cols.end).step_by(LANES) {
+        panel::<I, F>(isa, &w, first, &x, rows.start, sums);
+        // A tile may begin or end inside a panel.
+        let lanes = cols.start.max(first)..cols.end.min(first + LANES);
+        let at = lanes.start - cols.start;
         for (sum, r) in sums.iter().zip(rows.clone()) {
-            let at = first - cols.start;
-            let out = &mut out.row::<f32>(r)[at..at + lanes];
-            for ((out, sum), bias) in out.iter_mut().zip(sum).zip(&biases[at..]) {
-                *out = if tile.ins.len() == 3 { sum + bias } else { *sum };
+            let out = &mut out.row::<f32>(r)[at..at + lanes.len()];
+            for ((out, sum), b) in out.iter_mut().zip(&sum[lanes.start - first..]).zip(&biases[at..]) {
+                *out = if bias.is_some() { sum + b } else { *sum };
             }
         }
     }
 }
 
+/// The 16 columns of the result from `first` on, of the rows of `x` from `row` on.
 #[inline(always)]
-fn put(panel: &mut Panel, g: usize, lane: usize, group: &Group) {
-    for (line, four) in panel.quants[g].iter_mut().zip(group.q.as_chunks::<4>().0) {
-        line[4 * lane..4 * lane + 4].copy_from_slice(four);
-    }
-    (panel.d[g][lane], panel.m[g][lane]) = (group.d, group.m);
-    for half in 0..2 {
-        panel.scale[g][half][lane] = group.scale[half];
-        panel.minimum[g][half][lane] = group.minimum[half];
+fn panel<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usize, sums: &mut [[f32; LANES]]) {
+    let activations = |r: usize| x.row_bytes(row + r).as_chunks::<ACTIVATIONS>().0;
+    match sums {
+        [sum] => [*sum] = direct::<I, F, 1>(isa, w, first, [activations(0)]),
+        [a, b] => [*a, *b] = direct::<I, F, 2>(isa, w, first, [activations(0), activations(1)]),
+        // A row may be there twice.
+        [_, _, rest @ ..] if rest.len() <= 2 => {
+            let last = sums.len() - 1;
+            let found = direct::<I, F, SIDE>(isa, w, first, std::array::from_fn(|i| activations(i.min(last))));
+            sums.copy_from_slice(&found[..=last]);
+        }
+        _ => chunk::<I, F>(isa, w, first, x, row, sums),
     }
 }
 
-/// A group of 16 rows times one of activations, added: the one place where floats are summed.
+/// A few rows of a step, each group unpacked into registers.
 #[inline(always)]
-fn step<I: Isa, F: Format>(isa: I, panel: &Panel, g: usize, a: &[u8; ACTIVATIONS], sum: F16x) -> F16x {
-    let word = |at: usize| [a[at], a[at + 1], a[at + 2], a[at + 3]];
-    let four = |i: usize| word(4 * i).map(|b| b as i8);
-    let (da, total) = (f32::from_le_bytes(word(32)), i32::from_le_bytes(word(36)));
-    let mut parts = [isa.zero(); 2];
-    for i in 0..4 {
-        parts[0] = isa.dot(parts[0], &panel.quants[g][i], four(i));
-    }
-    if !F::HALVES {
-        parts[1] = parts[0];
-    }
-    for i in 4..8 {
-        parts[1] = isa.dot(parts[1], &panel.quants[g][i], four(i));
-    }
-    let (low, high) = (isa.sums(parts[0]), isa.sums(parts[1]));
-    let low_total: i32 = if F::HALVES { a[..16].iter().map(|b| i32::from(*b as i8)).sum() } else { 0 };
-    let totals = [low_total, total - low_total];
-    std::array::from_fn(|lane| {
-        let isum = if F::HALVES {
-            let [first, second] = panel.scale[g];
-            let (first, second) = (first[lane], second[lane]);
-            first * (low[lane] - F::OFFSET * totals[0]) + second * (high[lane] - F::OFFSET * totals[1])
-        } else {
-            high[lane] - F::OFFSET * total
-        };
-        let mut u = panel.d[g][lane] * isum as f32;
-        if F::MINIMUM {
-            let asum = if F::HALVES {
-                panel.minimum[g][0][lane] * totals[0] + panel.minimum[g][1][lane] * totals[1]
-            } else {
-                total
-            };
-            u = (-panel.m[g][lane]).mul_add(asum as f32, u);
+fn direct<I: Words, F: Format, const N: usize>(
+    isa: I,
+    w: &View,
+    first: usize,
+    x: [&[[u8; ACTIVATIONS]]; N],
+) -> [[f32; LANES]; N] {
+    let mut sums = [isa.splat_float(0.0); N];
+    let mut buffer = [0; LARGEST];
+    for b in 0..x[0].len() / F::GROUPS {
+        let blocks = column::<F>(w, first, b, &mut buffer);
+        for g in 0..F::GROUPS {
+            let group = F::group(isa, blocks, g);
+            let mut a = [&x[0][0]; N];
+            for n in 0..N {
+                a[n] = &x[n][b * F::GROUPS + g];
+            }
+            sums = step::<I, F, N>(isa, &group, a, sums);
         }
-        u.mul_add(da, sum[lane])
-    })
+    }
+    let mut lanes = [[0.0; LANES]; N];
+    for n in 0..N {
+        lanes[n] = isa.lanes(sums[n]);
+    }
+    lanes
+}
+
+/// Many rows of a step: some groups are unpacked, then all rows use them.
+#[inline(always)]
+fn chunk<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usize, sums: &mut [[f32; LANES]]) {
+    let mut buffer = [0; LARGEST];
+    let words = [isa.splat(0); 8];
+    let none = isa.splat_float(0.0);
+    let mut groups = [Group::<I> { q: words, d: none, m: none, scale: [words[0]; 2], minimum: [words[0]; 2] }; GROUPS];
+    sums.as_flattened_mut().fill(0.0);
+    let count = x.ty.cols / 32;
+    for from in (0..count).step_by(GROUPS) {
+        let count = GROUPS.min(count - from);
+        for (i, group) in groups.iter_mut().enumerate().take(count) {
+            let blocks = column::<F>(w, first, (from + i) / F::GROUPS, &mut buffer);
+            *group = F::group(isa, blocks, (from + i) % F::GROUPS);
+        }
+        for (r, sums) in sums.chunks_mut(SIDE).enumerate() {
+            let last = sums.len() - 1;
+            let rows: [_; SIDE] = std::array::from_fn(|i| {
+                let x = x.row_bytes(row + r * SIDE + i.min(last)).as_chunks::<ACTIVATIONS>().0;
+                &x[from..from + count]
+            });
+            let mut found = [none; SIDE];
+            for i in 0..SIDE {
+                found[i] = isa.floats(&sums[i.min(last)]);
+            }
+            for (g, group) in groups.iter().enumerate().take(count) {
+                let a = [&rows[0][g], &rows[1][g], &rows[2][g], &rows[3][g]];
+                found = step::<I, F, SIDE>(isa, group, a, found);
+            }
+            for (sum, found) in sums.iter_mut().zip(found) {
+                *sum = isa.lanes(found);
+            }
+        }
+    }
+}
+
+/// Column `b` of the blocks of the 16 rows from `first` on, as panels have it.
+#[inline(always)]
+fn column<'b, F: Format>(w: &View<'b>, first: usize, b: usize, buffer: &'b mut [u8; LARGEST]) -> &'b [u8] {
+    let size = ROWS * F::BYTES;
+    if w.layout == PANEL16 {
+        return &w.panel(first / ROWS)[b * size..][..size];
+    }
+    let row = w.ty.row_bytes() as usize;
+    let rows = w.rows_from(first, ROWS);
+    let end = rows.len() - row + (b + 1) * F::BYTES;
+    pack(w.ty.dtype, &rows[b * F::BYTES..end], row, &mut buffer[..size]);
+    &buffer[..size]
+}
+
+/// A group of 16 rows times one of activations of each row of the step, added: the one place where floats are summed.
+#[inline(always)]
+fn step<I: Words, F: Format, const N: usize>(
+    isa: I,
+    group: &Group<I>,
+    x: [&[u8; ACTIVATIONS]; N],
+    mut sums: [I::F; N],
+) -> [I::F; N] {
+    let (mut low, mut high) = ([isa.splat(0); N], [isa.splat(0); N]);
+    for i in 0..4 {
+        for n in 0..N {
+            low[n] = dot::<I, F>(isa, low[n], group.q[i], four(x[n], 4 * i));
+            high[n] = dot::<I, F>(isa, high[n], group.q[i + 4], four(x[n], 4 * i + 16));
+        }
+    }
+    for n in 0..N {
+        let da = isa.splat_float(f32::from_le_bytes(word(x[n], 32)));
+        let total = u32::from_le_bytes(word(x[n], 36));
+        let mut u;
+        if F::HALVES {
+            let first: i32 = x[n][..16].iter().map(|b| i32::from(*b as i8)).sum();
+            let totals = [first as u32, total.wrapping_sub(first as u32)];
+            let (mut isum, mut asum) = (isa.splat(0), isa.splat(0));
+            for (i, dots) in [low[n], high[n]].into_iter().enumerate() {
+                let dots = isa.sub(dots, isa.splat(F::OFFSET.wrapping_mul(totals[i])));
+                isum = isa.add(isum, isa.mul(group.scale[i], dots));
+                asum = isa.add(asum, isa.mul(group.minimum[i], isa.splat(totals[i])));
+            }
+            u = isa.product(group.d, isa.to_floats(isum));
+            if F::MINIMUM {
+                u = isa.fma(group.m, isa.to_floats(asum), u);
+            }
+        } else {
+            let isum = isa.sub(isa.add(low[n], high[n]), isa.splat(F::OFFSET.wrapping_mul(total)));
+            u = isa.product(group.d, isa.to_floats(isum));
+            if F::MINIMUM {
+                u = isa.fma(group.m, isa.splat_float(total as i32 as f32), u);
+            }
+        }
+        sums[n] = isa.fma(u, da, sums[n]);
+    }
+    sums
+}
+
+#[inline(always)]
+fn dot<I: Words, F: Format>(isa: I, sums: I::W, w: I::W, a: [i8; 4]) -> I::W {
+    if F::SMALL { isa.dot::<true>(sums, w, a) } else { isa.dot::<false>(sums, w, a) }
+}
+
+#[inline(always)]
+fn word(x: &[u8; ACTIVATIONS], at: usize) -> [u8; 4] {
+    [x[at], x[at + 1], x[at + 2], x[at + 3]]
+}
+
+#[inline(always)]
+fn four(x: &[u8; ACTIVATIONS], at: usize) -> [i8; 4] {
+    word(x, at).map(|b| b as i8)
 }

@@ -16,6 +16,7 @@ mod state;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512};
 use crate::isa::{Portable, Set};
+use crate::panel::PANEL16;
 use crate::tile::Entry;
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
 use inkstone_tensor::{DType, Op, Type};
@@ -32,7 +33,6 @@ type Cuts = fn(&Op, &[Type]) -> Tiling;
 /// Everything that needs no instruction set of its own: copies, bookkeeping, and what is computed as its definition is.
 const EXACT: &[(&str, Entry, Cuts)] = &[
     ("begin_step", state::begin_step, whole),
-    ("embed", copies::embed, by_rows),
     ("columns", copies::columns, by_rows),
     ("gather_rows", copies::gather_rows, whole),
     ("kv_write", copies::kv_write, whole),
@@ -73,8 +73,17 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
 
 /// The table for these instruction sets, best first.
 pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
-    let q8 = || Kernel { weights: formats::ALL, activations: Some(DType::Q8_A), ..common(Q8, columns) };
+    let q8 = || Kernel {
+        weights: formats::ALL,
+        layouts: &[PANEL16, Layout::FILE],
+        activations: Some(DType::Q8_A),
+        ..common(Q8, columns)
+    };
     let f32 = || Kernel { weights: linear_f32::WEIGHTS, ..common(F32, columns) };
+    let embed = |name, weights, layouts| {
+        let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
+        kernel(name, "embed", copies::embed, rest)
+    };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32())
@@ -83,6 +92,7 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
+        .chain([embed("embed.panel16", formats::ALL, &[PANEL16]), embed("embed", &[], &[Layout::FILE])])
         .chain(exact)
         .collect()
 }

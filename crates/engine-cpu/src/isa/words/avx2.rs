@@ -1,0 +1,83 @@
+//! AVX2, FMA and F16C: two registers a vector.
+#![allow(unsafe_code)]
+
+use super::Words;
+use crate::isa::{Avx2, F16x};
+use std::arch::x86_64::*;
+
+/// A method that does the same to both halves of its vectors. The comment holds for all of them.
+macro_rules! halfwise {
+    ($($name:ident($($arg:ident: $ty:ty),*; $i:ident) -> $out:ty = $body:expr;)+) => {$(
+        #[inline(always)]
+        fn $name(self, $($arg: $ty),*) -> [$out; 2] {
+            // SAFETY: `self` proves that the machine has AVX2, FMA and F16C; loads are of one half of an array of twice
+            // the bytes that they touch, or of all of it.
+            unsafe { [{ let $i = 0; $body }, { let $i = 1; $body }] }
+        }
+    )+};
+}
+
+type W = [__m256i; 2];
+type F = [__m256; 2];
+
+impl Words for Avx2 {
+    type W = W;
+    type F = F;
+
+    halfwise! {
+        load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
+        splat(word: u32; _i) -> __m256i = _mm256_set1_epi32(word as i32);
+        and(a: W, b: W; i) -> __m256i = _mm256_and_si256(a[i], b[i]);
+        or(a: W, b: W; i) -> __m256i = _mm256_or_si256(a[i], b[i]);
+        add(a: W, b: W; i) -> __m256i = _mm256_add_epi32(a[i], b[i]);
+        sub(a: W, b: W; i) -> __m256i = _mm256_sub_epi32(a[i], b[i]);
+        mul(a: W, b: W; i) -> __m256i = _mm256_mullo_epi32(a[i], b[i]);
+        shr(a: W, n: u32; i) -> __m256i = _mm256_srl_epi32(a[i], _mm_cvtsi32_si128(n as i32));
+        shl(a: W, n: u32; i) -> __m256i = _mm256_sll_epi32(a[i], _mm_cvtsi32_si128(n as i32));
+        sar(a: W, n: u32; i) -> __m256i = _mm256_sra_epi32(a[i], _mm_cvtsi32_si128(n as i32));
+        lookup(table: &[u8; 16], a: W; i) -> __m256i =
+            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())), a[i]);
+        to_floats(a: W; i) -> __m256 = _mm256_cvtepi32_ps(a[i]);
+        halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()));
+        floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));
+        splat_float(x: f32; _i) -> __m256 = _mm256_set1_ps(x);
+        product(a: F, b: F; i) -> __m256 = _mm256_mul_ps(a[i], b[i]);
+        fma(a: F, b: F, c: F; i) -> __m256 = _mm256_fmadd_ps(a[i], b[i], c[i]);
+    }
+
+    /// A byte of 128 times one of 127, twice, fits into 16 bits. Larger ones do not: their even and odd bytes are widened
+    /// first.
+    #[inline(always)]
+    fn dot<const SMALL: bool>(self, sums: W, w: W, a: [i8; 4]) -> W {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe {
+            let a = _mm256_set1_epi32(i32::from_le_bytes(a.map(|b| b as u8)));
+            if SMALL {
+                let ones = _mm256_set1_epi16(1);
+                let low = _mm256_madd_epi16(_mm256_maddubs_epi16(w[0], a), ones);
+                let high = _mm256_madd_epi16(_mm256_maddubs_epi16(w[1], a), ones);
+                return [_mm256_add_epi32(sums[0], low), _mm256_add_epi32(sums[1], high)];
+            }
+            let (even, odd) = (_mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(a)), _mm256_srai_epi16::<8>(a));
+            let byte = _mm256_set1_epi16(0xff);
+            let mut out = sums;
+            for i in 0..2 {
+                let products = _mm256_madd_epi16(_mm256_and_si256(w[i], byte), even);
+                let others = _mm256_madd_epi16(_mm256_srli_epi16::<8>(w[i]), odd);
+                out[i] = _mm256_add_epi32(sums[i], _mm256_add_epi32(products, others));
+            }
+            out
+        }
+    }
+
+    #[inline(always)]
+    fn lanes(self, a: F) -> F16x {
+        let mut lanes = [0.0; 16];
+        // SAFETY: `self` proves that the machine has AVX2; 8 floats are written at 0 and at 8 of 16.
+        unsafe {
+            _mm256_storeu_ps(lanes.as_mut_ptr(), a[0]);
+            _mm256_storeu_ps(lanes.as_mut_ptr().add(8), a[1]);
+        }
+        lanes
+    }
+}

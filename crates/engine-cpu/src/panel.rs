@@ -1,0 +1,166 @@
+//! The layout of quantised weights: panels of 16 rows side by side, in the order in which kernels read them.
+//!
+//! A panel is its rows' blocks, column of blocks after column; of a column, first the scales of its 16 rows, then their
+//! values, as 16 neighbours of 4 bytes at a time: lane = row. It takes the bytes of the file's rows, just permuted; the
+//! last panel is filled up with rows of zeros.
+
+use inkstone_compute::Layout;
+use inkstone_tensor::DType;
+
+/// The layout.
+pub const PANEL16: Layout = Layout("panel16");
+
+/// Rows of a panel.
+pub(crate) const ROWS: usize = 16;
+
+/// A part of a block: so many items of so many bytes, from several places of the block in turns.
+struct Run {
+    count: usize,
+    bytes: usize,
+    from: &'static [usize],
+    form: Form,
+}
+
+/// How the bytes of an item are stored.
+#[derive(Clone, Copy)]
+enum Form {
+    /// As they are.
+    Same,
+    /// Signed bytes with 128 added.
+    Unsigned,
+    /// 32 bits, of which those 4 i .. 4 i + 4 become bit i of the four bytes: 4 neighbours in a row at a time.
+    Fours,
+}
+
+const fn run(count: usize, bytes: usize, from: &'static [usize]) -> Run {
+    Run { count, bytes, from, form: Form::Same }
+}
+
+/// The order of a block's parts, by format.
+static RUNS: &[(DType, &[Run])] = &[
+    (DType::Q4_0, &[run(1, 2, &[0]), run(4, 4, &[2])]),
+    (DType::Q4_1, &[run(1, 2, &[0, 2]), run(4, 4, &[4])]),
+    (DType::Q5_0, &[run(1, 2, &[0]), Run { form: Form::Fours, ..run(1, 4, &[2]) }, run(4, 4, &[6])]),
+    (DType::Q5_1, &[run(1, 2, &[0, 2]), Run { form: Form::Fours, ..run(1, 4, &[4]) }, run(4, 4, &[8])]),
+    (DType::Q8_0, &[run(1, 2, &[0]), Run { form: Form::Unsigned, ..run(8, 4, &[2]) }]),
+    (DType::Q2_K, &[run(1, 2, &[80, 82]), run(4, 4, &[0]), run(16, 4, &[16])]),
+    (DType::Q3_K, &[run(1, 2, &[108]), run(3, 4, &[96]), run(8, 4, &[0]), run(16, 4, &[32])]),
+    (DType::Q4_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(32, 4, &[16])]),
+    (DType::Q5_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(8, 4, &[16]), run(32, 4, &[48])]),
+    // Each upper part lies beside the two lines of nibbles that it completes.
+    (DType::Q6_K, &[run(1, 2, &[208]), run(4, 4, &[192]), run(8, 4, &[0, 32, 128]), run(8, 4, &[64, 96, 160])]),
+    (DType::IQ4_NL, &[run(1, 2, &[0]), run(4, 4, &[2])]),
+    (DType::IQ4_XS, &[run(1, 2, &[0, 2]), run(1, 4, &[4]), run(32, 4, &[8])]),
+    (DType::MXFP4, &[run(1, 1, &[0]), run(4, 4, &[1])]),
+];
+
+fn runs(dtype: DType) -> Option<&'static [Run]> {
+    RUNS.iter().find(|(d, _)| *d == dtype).map(|(_, runs)| *runs)
+}
+
+/// Whether a format has the layout.
+pub(crate) fn packs(dtype: DType) -> bool {
+    runs(dtype).is_some()
+}
+
+/// Each item of a block: its bytes in the block, where it is in a column of a panel for lane 0, and its form.
+fn items(runs: &[Run], mut item: impl FnMut(usize, usize, usize, Form)) {
+    let mut to = 0;
+    for run in runs {
+        for i in 0..run.count {
+            for from in run.from {
+                item(from + i * run.bytes, run.bytes, to, run.form);
+                to += ROWS * run.bytes;
+            }
+        }
+    }
+}
+
+/// Puts rows of a matrix, one after the other and 16 at most, into a panel or some columns of blocks of one. `row` is
+/// how many bytes lie between the beginnings of two rows.
+pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
+    let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
+    let block = dtype.block_bytes();
+    let count = rows.len().div_ceil(row.max(1)).min(ROWS);
+    if count < ROWS {
+        panel.fill(0);
+    }
+    for (b, column) in panel.chunks_exact_mut(ROWS * block).enumerate() {
+        items(runs, |from, bytes, to, form| {
+            let lanes = &mut column[to..][..ROWS * bytes];
+            for (lane, to) in lanes.chunks_exact_mut(bytes).take(count).enumerate() {
+                let from = &rows[lane * row + b * block + from..][..bytes];
+                match (form, from.first_chunk(), to.first_chunk_mut()) {
+                    (Form::Same, Some(from), Some(to)) => *to = *from,
+                    (Form::Unsigned, Some(from), Some(to)) => *to = from.map(|b| b ^ 0x80),
+                    (Form::Fours, Some(from), Some(to)) => *to = fours(*from),
+                    _ => to.copy_from_slice(from),
+                }
+            }
+        });
+    }
+}
+
+/// A row out of a panel, as it was.
+pub(crate) fn unpack(dtype: DType, panel: &[u8], lane: usize, row: &mut [u8]) {
+    let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
+    let block = dtype.block_bytes();
+    for (column, row) in panel.chunks_exact(ROWS * block).zip(row.chunks_exact_mut(block)) {
+        items(runs, |to, bytes, from, form| {
+            let (from, to) = (&column[from + lane * bytes..][..bytes], &mut row[to..][..bytes]);
+            match (form, from.first_chunk(), to.first_chunk_mut()) {
+                (Form::Unsigned, Some(from), Some(to)) => *to = from.map(|b| b ^ 0x80),
+                (Form::Fours, Some(from), Some(to)) => *to = eights(*from),
+                _ => to.copy_from_slice(from),
+            }
+        });
+    }
+}
+
+/// See [`Form::Fours`].
+fn fours(bits: [u8; 4]) -> [u8; 4] {
+    let bits = u32::from_le_bytes(bits);
+    std::array::from_fn(|byte| (0..8).fold(0, |sum, i| sum | ((bits >> (4 * i + byte) & 1) as u8) << i))
+}
+
+/// The inverse of [`fours`].
+fn eights(bytes: [u8; 4]) -> [u8; 4] {
+    let bit = |n: usize| u32::from(bytes[n % 4] >> (n / 4) & 1) << n;
+    (0..32).fold(0, |sum, n| sum | bit(n)).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_block_is_taken_once() {
+        for (dtype, runs) in RUNS {
+            let mut taken = vec![0; dtype.block_bytes()];
+            let mut next = 0;
+            items(runs, |from, bytes, to, _| {
+                assert_eq!(to, next, "{dtype}");
+                next = to + ROWS * bytes;
+                taken[from..from + bytes].iter_mut().for_each(|n| *n += 1);
+            });
+            assert_eq!((taken, next), (vec![1; dtype.block_bytes()], ROWS * dtype.block_bytes()), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn rows_come_out_as_they_went_in() {
+        for (dtype, _) in RUNS {
+            let row = 3 * dtype.block_bytes();
+            for count in [1, 5, 16] {
+                let rows: Vec<u8> = (0..count * row).map(|i| (i * 73 / 8) as u8).collect();
+                let mut panel = vec![7; ROWS * row];
+                pack(*dtype, &rows, row, &mut panel);
+                for (lane, wanted) in rows.chunks(row).enumerate() {
+                    let mut found = vec![9; row];
+                    unpack(*dtype, &panel, lane, &mut found);
+                    assert_eq!(found, wanted, "{dtype}, row {lane} of {count}");
+                }
+            }
+        }
+    }
+}
