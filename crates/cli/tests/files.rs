@@ -128,7 +128,7 @@ fn a19_a_file_that_shrinks_while_it_is_mapped_ends_as_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "shrinks.gguf", &std::fs::read(story()).unwrap());
     let mut command = program();
-    command.args(["run", "-m", text(&path), "-p", "Hi", "-c", "512", "--json"]);
+    command.args(["run", "-m", text(&path), "-p", "Hi", "-c", "512", "--json", "--mmap"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 20]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();

@@ -1,13 +1,13 @@
 //! The engine: what it can do, its memory, its queues.
 
-use crate::isa::Set;
 use crate::budget::Budget;
+use crate::isa::Set;
+use crate::kernels;
 use crate::memory::{Memory, memory};
+use crate::panel::PANEL16;
 use crate::pool::{Device, Pool};
 use crate::program::Program;
 use crate::tile::Entry;
-use crate::kernels;
-use crate::panel::PANEL16;
 use crate::weights::Loading;
 use inkstone_compute::{
     Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry, Result,

@@ -187,3 +187,6 @@ impl Piece<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

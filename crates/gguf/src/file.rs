@@ -150,7 +150,8 @@ impl Gguf {
         let (_, start, bytes) = self.place(name)?;
         let len = into.len() as u64;
         if offset.checked_add(len).is_none_or(|end| end > bytes) {
-            let source = io::Error::other(format!("the tensor has {bytes} bytes, and {len} from {offset} on are asked for"));
+            let source =
+                io::Error::other(format!("the tensor has {bytes} bytes, and {len} from {offset} on are asked for"));
             return Err(self.failed(Failure::Io(source), name, start, len));
         }
         let at = start.saturating_add(offset);

@@ -88,6 +88,9 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name,
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
     pub(crate) kv_type: Format,
+    /// Use the weights where they lie in the mapped file: slower, but they take no memory of their own
+    #[arg(long)]
+    pub(crate) mmap: bool,
 }
 
 /// Lists what is in a model file, also in one that can't be run

@@ -32,6 +32,7 @@ pub(super) fn model(
     options.isa = engine.isa.clone();
     options.ctx = engine.ctx;
     options.kv_type = engine.kv_type;
+    options.mmap = engine.mmap;
     options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;
     options.progress = Some(bar.clone());
