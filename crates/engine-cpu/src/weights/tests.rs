@@ -144,10 +144,10 @@ fn what_can_not_be_loaded_is_named() {
     assert!(error.starts_with("tensor q4: nothing at "), "{error}");
     let cases = [
         (slot("gone", DType::Q4_0, PANEL16, 1, 32), "tensor gone: not in the source"),
-        (slot("q4", DType::Q4_K, PANEL16, 4098, 512), "tensor q4 is q4_k[4099, 512], expected Q4_K[4098, 512]"),
+        (slot("q4", DType::Q4_K, PANEL16, 4098, 512), "tensor q4 is q4_k[4099, 512], expected q4_k[4098, 512]"),
         (
             slot("f16", DType::F16, PANEL16, 300, 1111),
-            "tensor f16 is F16[300, 1111], expected a format that layout panel16 has",
+            "tensor f16 is f16[300, 1111], expected a format that layout panel16 has",
         ),
         (
             slot("q5", DType::Q5_0, Layout("spiral"), 16, 64),
