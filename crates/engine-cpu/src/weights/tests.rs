@@ -48,7 +48,7 @@ impl WeightSource for Made {
         Ok(WeightBytes { data: bytes.clone(), offset: 0, len: bytes.len() })
     }
     fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
-        assert!(into.len() <= PIECE || into.len() == 7 * 34 << 10, "{} bytes of {name} at once", into.len());
+        assert!(into.len() <= PIECE || into.len() == (7 * 34) << 10, "{} bytes of {name} at once", into.len());
         if self.broken.is_some_and(|(tensor, from)| tensor == name && offset >= from) {
             return Err(SourceError { tensor: name.to_owned(), reason: format!("nothing at {offset}") });
         }
