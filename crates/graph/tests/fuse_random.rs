@@ -76,8 +76,11 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
         _ => x,
     };
     let (q, k) = (t.rope(norm(q), rows, &rope).unwrap(), t.rope(norm(k), rows, &rope).unwrap());
-    let cache = |name: &str| t.cache(&format!("{name}{}", states.len()), DType::F32, WIDTH);
-    let (keys, cached) = (cache("k"), cache("v"));
+    // Caches of their own, or those that others have written and read.
+    let n = states.len();
+    let cache = |name: &str| t.cache(&format!("{name}{n}"), DType::F32, WIDTH);
+    let last = if how.is_multiple_of(3) { states.pop().zip(states.pop()) } else { None };
+    let (cached, keys) = last.unwrap_or_else(|| (cache("v"), cache("k")));
     // The values may come from the turned keys.
     let v = if how.is_multiple_of(5) { k } else { v };
     let keys = t.kv_write(keys, k, rows, 0).unwrap();

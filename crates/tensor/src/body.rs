@@ -182,7 +182,14 @@ mod tests {
         let (first, second) = (state(), state());
         let at = [&first, &second].map(|a| a.bytes().as_ptr());
         let rows = Array::zeros(ROWS.dtype, 0, ROWS.cols).unwrap();
-        let outs = two_states().eval(&step, Arrays::from_iter([first, rows, second]));
+        // Within another region: its states pass through a node that consumes both.
+        let inner = two_states();
+        let mut body = Body { types: inner.body.types.clone(), ..Body::default() };
+        (body.inputs, body.outputs) = (inner.body.inputs.clone(), inner.body.outputs.clone());
+        let (ins, outs) = (body.inputs.iter().copied().collect(), body.outputs.iter().copied().collect());
+        body.nodes = vec![Node { op: Op::Region(inner.into()), ins, outs }];
+        let outer = Region { name: "outer".to_owned(), body };
+        let outs = outer.eval(&step, Arrays::from_iter([first, rows, second]));
         assert_eq!([&outs[0], &outs[1]].map(|a| a.bytes().as_ptr()), at);
     }
 }
