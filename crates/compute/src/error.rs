@@ -179,6 +179,20 @@ pub enum Error {
         /// What the op infers.
         expected: String,
     },
+    /// A step whose result is farther from its definition's than its kernel may go.
+    #[error("plan {plan}, step {step} ({op}) by kernel {kernel}: result {fault}")]
+    Differs {
+        /// Name of the plan.
+        plan: String,
+        /// Index of the step.
+        step: usize,
+        /// Name of its op.
+        op: String,
+        /// Name of the kernel.
+        kernel: String,
+        /// Which result, how far, and where most.
+        fault: String,
+    },
     /// A kernel or a definition panicked. States that it had consumed are zero.
     #[error("plan {plan}, step {step} ({op}) panicked: {message}")]
     Panicked {

@@ -5,7 +5,7 @@
 use super::plan::{How, Place, PlanBuilder};
 use super::rig::{Definition, MadeWeights, Rig};
 use super::values::{Random, difference};
-use super::{CaseResult, Outcome, bucket, candidates, tolerance};
+use super::{CaseResult, Outcome, bucket, candidates, rounding, tolerance};
 use crate::engine::Engine;
 use crate::kernel::Layout;
 use crate::plan::{Plan, Port, Region};
@@ -188,17 +188,6 @@ struct Composition {
     weights: MadeWeights,
     definition: Definition,
     tolerance: f64,
-}
-
-/// How far a cache may go from the definition if what is written differs in its last bits, so that some values are
-/// rounded to a neighbour.
-fn rounding(dtype: DType) -> f64 {
-    match dtype {
-        DType::F32 => 0.0,
-        DType::F16 => 5e-4,
-        DType::BF16 => 4e-3,
-        _ => 8e-3,
-    }
 }
 
 /// All that a step of a model does but its layers in between.

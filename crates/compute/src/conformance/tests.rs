@@ -126,6 +126,6 @@ fn what_has_no_kernel_is_skipped_with_the_reason() {
 #[test]
 fn tolerances_go_by_the_name_of_the_numerics() {
     assert_eq!(tolerance(Numerics::DEFINITION), 0.0);
-    assert_eq!(tolerance(Numerics("q8/32.i32")), 3e-2);
+    assert_eq!(tolerance(Numerics("q8/32.i32")), 1e-5);
     assert_eq!(tolerance(Numerics("unheard")), OTHERWISE);
 }

@@ -109,6 +109,26 @@ pub(super) fn difference(expected: &Array, found: &Array, tolerance: f64) -> Opt
     (relative > tolerance).then(|| format!("relative L2 distance {relative:.2e}, allowed {tolerance:.0e}"))
 }
 
+/// Where two matrices of one shape are farthest from each other, for messages; nothing if their values can't be decoded.
+pub(super) fn largest(expected: &Array, found: &Array) -> String {
+    if expected.dtype().info().decode.is_none() || (expected.rows(), expected.cols()) != (found.rows(), found.cols()) {
+        return String::new();
+    }
+    let (mut a, mut b) = (vec![0f32; expected.cols()], vec![0f32; expected.cols()]);
+    let mut most = (0, 0, 0.0, 0.0);
+    for r in 0..expected.rows() {
+        expected.decode_row(r, &mut a);
+        found.decode_row(r, &mut b);
+        for (c, (a, b)) in a.iter().zip(&b).enumerate() {
+            if (a - b).abs() > f32::abs(most.2 - most.3) {
+                most = (r, c, *a, *b);
+            }
+        }
+    }
+    let (r, c, a, b) = most;
+    format!("; farthest in row {r}, column {c}: {b}, expected {a}")
+}
+
 fn show(dtype: DType, block: &[u8]) -> String {
     match (dtype, block.try_into()) {
         (DType::F32, Ok(bytes)) => format!("{}", f32::from_le_bytes(bytes)),

@@ -1,6 +1,5 @@
 //! The reference engine: runs any plan, one step after the other, by the definitions of its ops. It ignores the kernels
-//! that a plan names, their layouts and their tiles, and knows nothing but safe code; so running a plan here and
-//! elsewhere, step by step, finds the first kernel that differs.
+//! that a plan names, their layouts and their tiles, and knows nothing but safe code.
 
 mod guard;
 mod memory;
@@ -13,11 +12,12 @@ use crate::plan::{Plan, WeightSlot};
 use crate::{Error, Result, platform};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
-use inkstone_tensor::{Op, Progress, WeightSource};
+use inkstone_tensor::{Array, Op, Progress, WeightSource};
 use memory::{Budget, Memory};
 use run::Program;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weights::Loaded;
 
 /// The entry of a kernel from outside for this engine: the results of an op from its operands, as
 /// [`Op::eval`] gives them. States that the op consumes are moved in and come back as results.
@@ -78,6 +78,14 @@ impl Reference {
         let registry = options.apply(Self::NAME, vec![Layout::FILE], vec![eval()]);
         let device = Arc::new(Device { budget: Arc::new(Budget::new(memory)), running: Mutex::new(()) });
         Ok(Reference { caps, registry, device })
+    }
+}
+
+impl Reference {
+    /// A weight that this engine has loaded, by its id.
+    pub(crate) fn weight(weights: &Weights, id: u32) -> Result<Array> {
+        let loaded: &Loaded = weights.get(Self::NAME)?;
+        loaded.arrays.get(id as usize).cloned().ok_or_else(|| foreign("weight"))
     }
 }
 

@@ -173,11 +173,11 @@ fn weights_are_read_where_they_are() {
     let plan = plan(16, add());
     let source = Table::new(0);
     let weights = engine.load(&source, &plan.interface.weights, &NoProgress).unwrap();
-    let loaded: &weights::Loaded = weights.get("reference").unwrap();
+    let loaded: &Loaded = weights.get("reference").unwrap();
     assert_eq!((loaded.arrays[0].bytes().as_ptr(), weights.bytes), ((*source.data).as_ref().as_ptr(), 0));
     // Definitions read f32 in place, so what is not aligned is copied, once, and counted.
     let weights = engine.load(&Table::new(1), &plan.interface.weights, &NoProgress).unwrap();
-    let loaded: &weights::Loaded = weights.get("reference").unwrap();
+    let loaded: &Loaded = weights.get("reference").unwrap();
     assert_eq!((loaded.arrays[0].row(1), weights.bytes), (&[4.0, 5.0, 6.0, 7.0][..], 96));
 }
 
@@ -326,7 +326,7 @@ fn entries_of_other_engines_are_refused() {
 fn results_of_another_shape_are_errors_and_states_are_kept() {
     fn short(op: &Op, step: &StepView, ins: Arrays) -> Arrays {
         match op {
-            Op::Map(_) => Arrays::from_iter([inkstone_tensor::Array::from_f32(1, vec![1.0])]),
+            Op::Map(_) => Arrays::from_iter([Array::from_f32(1, vec![1.0])]),
             op => op.eval(step, ins),
         }
     }
@@ -336,7 +336,7 @@ fn results_of_another_shape_are_errors_and_states_are_kept() {
 
     fn one_more(op: &Op, step: &StepView, ins: Arrays) -> Arrays {
         let mut outs = op.eval(step, ins);
-        outs.extend(matches!(op, Op::KvWrite(_)).then(|| inkstone_tensor::Array::from_f32(1, vec![1.0])));
+        outs.extend(matches!(op, Op::KvWrite(_)).then(|| Array::from_f32(1, vec![1.0])));
         outs
     }
     let mut r = rig(&Reference::new(&outside(Pattern::AnyOp, one_more)).unwrap(), plan(16, add()));
