@@ -15,6 +15,7 @@ mod budget;
 mod engine;
 mod isa;
 mod kernels;
+pub mod math;
 mod memory;
 mod pages;
 mod panel;

@@ -121,7 +121,7 @@ fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
     let f16 = Bytes(DType::F16, Arc::new(vec![0; 2 * K * N]));
     let cases = [
         ("linear.q9", "no kernel linear.q9; for this op there are: linear.f32.portable, linear.q8.portable"),
-        ("rope", "kernel rope does not do linear"),
+        ("rms_norm.portable", "kernel rms_norm.portable does not do linear"),
         ("linear.q8.portable", "kernel linear.q8.portable takes no F16 weights"),
         ("linear.f32.portable", "kernel linear.f32.portable takes no activations in Q8_A"),
     ];

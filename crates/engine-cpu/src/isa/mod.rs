@@ -1,13 +1,16 @@
 //! Instruction sets. A kernel is written once, over 16 lanes, and compiled for each set; what differs is which
 //! instructions the lanes become, never a result.
 
+mod floats;
 mod lanes;
+pub(crate) mod math;
 mod portable;
 mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use lanes::{F16x, LANES, exp, fold_max, fold_sum, sum_lanes};
+pub use floats::Floats;
+pub use lanes::{F16x, LANES};
 pub use portable::Portable;
 pub use words::Words;
 #[cfg(target_arch = "x86_64")]

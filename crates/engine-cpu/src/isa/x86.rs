@@ -35,6 +35,14 @@ impl Isa for Avx2 {
     }
 }
 
+impl Avx512 {
+    /// What it includes.
+    #[inline(always)]
+    pub(super) fn avx2(self) -> Avx2 {
+        Avx2(())
+    }
+}
+
 impl Isa for Avx512 {
     fn detect() -> Option<Avx512> {
         let here = Avx2::detect().is_some()

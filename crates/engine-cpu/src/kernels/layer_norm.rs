@@ -2,17 +2,17 @@
 
 use super::decoded::decode_row;
 use super::on;
-use crate::isa::{Isa, sum_lanes};
+use crate::isa::{Floats, LANES};
 use crate::tile::Tile;
 use inkstone_tensor::Op;
 use inkstone_tensor::step::StepError;
 
-pub(super) fn layer_norm<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
+pub(super) fn layer_norm<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
     on!(I, body, tile)
 }
 
 #[inline(always)]
-fn body(tile: &mut Tile) -> Result<(), StepError> {
+fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let Op::LayerNorm(op) = tile.op else { unreachable!("the kernel of layer_norm") };
     let [x, w, bias] = [tile.ins[0], tile.ins[1], tile.ins[2]];
     let cols = x.ty.cols;
@@ -20,19 +20,30 @@ fn body(tile: &mut Tile) -> Result<(), StepError> {
     decode_row(&w, 0, 0, weights);
     decode_row(&bias, 0, 0, biases);
     for r in tile.outs[0].rows.clone() {
-        row(x.row(r), weights, biases, op.eps, tile.outs[0].row(r));
+        row(isa, x.row(r), weights, biases, op.eps, tile.outs[0].row(r));
     }
     Ok(())
 }
 
 /// One row.
 #[inline(always)]
-pub(crate) fn row(x: &[f32], weights: &[f32], biases: &[f32], eps: f32, out: &mut [f32]) {
-    let cols = x.len() as f32;
-    let mean = sum_lanes(x, |sum, x| sum + x) / cols;
-    let squares = sum_lanes(x, |sum, x| (x - mean).mul_add(x - mean, sum));
-    let scale = 1.0 / (squares / cols + eps).sqrt();
-    for (((out, x), w), bias) in out.iter_mut().zip(x).zip(weights).zip(biases) {
-        *out = ((x - mean) * scale).mul_add(*w, *bias);
+pub(crate) fn row<I: Floats>(isa: I, x: &[f32], weights: &[f32], biases: &[f32], eps: f32, out: &mut [f32]) {
+    let (cols, vectors) = (x.len() as f32, x.len().div_ceil(LANES));
+    let mut sums = isa.splat_float(0.0);
+    for i in 0..vectors {
+        sums = isa.sum(sums, isa.take(x, i, 0.0));
+    }
+    let mean = isa.fold_sum(sums) / cols;
+    let means = isa.splat_float(mean);
+    let mut squares = isa.splat_float(0.0);
+    for i in 0..vectors {
+        // Lanes beyond the end are at the mean, and add nothing.
+        let apart = isa.difference(isa.take(x, i, mean), means);
+        squares = isa.fma(apart, apart, squares);
+    }
+    let scale = isa.splat_float(1.0 / (isa.fold_sum(squares) / cols + eps).sqrt());
+    for i in 0..vectors {
+        let scaled = isa.product(isa.difference(isa.take(x, i, 0.0), means), scale);
+        isa.put(out, i, isa.fma(scaled, isa.take(weights, i, 0.0), isa.take(biases, i, 0.0)));
     }
 }

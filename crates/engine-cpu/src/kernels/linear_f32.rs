@@ -3,7 +3,7 @@
 
 use super::decoded::decode_row;
 use super::on;
-use crate::isa::{F16x, Isa, LANES, fold_sum};
+use crate::isa::{Floats, LANES};
 use crate::tile::Tile;
 use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
@@ -14,13 +14,12 @@ pub(super) const WEIGHTS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 /// Rows of the weight side by side: independent chains hide the latency of each.
 const ROWS: usize = 4;
 
-pub(super) fn linear<I: Isa>(tile: &mut Tile) -> Result<(), StepError> {
-    // The floats are taken before, so that the body has them as slices.
+pub(super) fn linear<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
     on!(I, product, tile)
 }
 
 #[inline(always)]
-fn product(tile: &mut Tile) -> Result<(), StepError> {
+fn product<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let [x, w] = [tile.ins[0], tile.ins[1]];
     let bias = tile.ins.get(2).copied();
     let out = &mut tile.outs[0];
@@ -38,7 +37,7 @@ fn product(tile: &mut Tile) -> Result<(), StepError> {
         let row = |i: usize| &block[i.min(count - 1) * k..][..k];
         let weights = [row(0), row(1), row(2), row(3)];
         for r in rows.clone() {
-            let sums = dots(x.row::<f32>(r), weights);
+            let sums = dots(isa, x.row::<f32>(r), weights);
             let at = first - cols.start;
             for (i, out) in out.row::<f32>(r)[at..at + count].iter_mut().enumerate() {
                 *out = if bias.is_some() { sums[i] + biases[at + i] } else { sums[i] };
@@ -49,21 +48,18 @@ fn product(tile: &mut Tile) -> Result<(), StepError> {
 }
 
 #[inline(always)]
-fn dots(x: &[f32], w: [&[f32]; ROWS]) -> [f32; ROWS] {
-    let mut sums: [F16x; ROWS] = [[0.0; LANES]; ROWS];
-    let (chunks, tail) = x.as_chunks::<LANES>();
-    for (i, x) in chunks.iter().enumerate() {
-        for (sum, w) in sums.iter_mut().zip(w) {
-            let w = &w[i * LANES..][..LANES];
-            for lane in 0..LANES {
-                sum[lane] = x[lane].mul_add(w[lane], sum[lane]);
-            }
+fn dots<I: Floats>(isa: I, x: &[f32], w: [&[f32]; ROWS]) -> [f32; ROWS] {
+    let mut sums = [isa.splat_float(0.0); ROWS];
+    for i in 0..x.len().div_ceil(LANES) {
+        // Lanes beyond the end add zero, and keep their value.
+        let x = isa.take(x, i, 0.0);
+        for row in 0..ROWS {
+            sums[row] = isa.fma(x, isa.take(w[row], i, 0.0), sums[row]);
         }
     }
-    for (sum, w) in sums.iter_mut().zip(w) {
-        for ((sum, x), w) in sum.iter_mut().zip(tail).zip(&w[chunks.len() * LANES..]) {
-            *sum = x.mul_add(*w, *sum);
-        }
+    let mut folded = [0.0; ROWS];
+    for row in 0..ROWS {
+        folded[row] = isa.fold_sum(sums[row]);
     }
-    sums.map(fold_sum)
+    folded
 }

@@ -1,6 +1,7 @@
 //! The kernels, one file each, and the table of them.
 
 mod attend;
+mod cached;
 mod copies;
 mod decoded;
 mod formats;
@@ -38,7 +39,6 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("kv_write", copies::kv_write, whole),
     ("history_write", copies::history_write, whole),
     ("quantize", quantize::quantize, by_rows),
-    ("rope", rope::rope, by_rows),
     ("sample", state::sample, one_row),
     ("score", state::score, one_row),
     ("accept", state::accept, whole),
@@ -90,6 +90,7 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .chain(vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8()))
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
+        .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
         .chain([embed("embed.panel16", formats::ALL, &[PANEL16]), embed("embed", &[], &[Layout::FILE])])
@@ -97,24 +98,24 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .collect()
 }
 
-/// Runs `$body(tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all
+/// Runs `$body(isa, tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all
 /// the same, plain Rust gives the same bits.
 macro_rules! on {
     ($isa:ty, $body:ident, $tile:expr) => {{
-        struct Call<'t, 'a, 'm>(&'t mut Tile<'a, 'm>);
+        struct Call<'t, 'a, 'm, I>(I, &'t mut Tile<'a, 'm>);
 
-        impl crate::isa::Body for Call<'_, '_, '_> {
+        impl<I: crate::isa::Floats> crate::isa::Body for Call<'_, '_, '_, I> {
             type Output = Result<(), StepError>;
 
             #[inline(always)]
             fn call(self) -> Result<(), StepError> {
-                $body(self.0)
+                $body(self.0, self.1)
             }
         }
 
         match <$isa>::detect() {
-            Some(isa) => isa.run(Call($tile)),
-            None => $body($tile),
+            Some(isa) => isa.run(Call(isa, $tile)),
+            None => $body(crate::isa::Portable, $tile),
         }
     }};
 }

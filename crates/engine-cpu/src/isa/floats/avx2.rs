@@ -1,0 +1,159 @@
+//! AVX2, FMA and F16C: two registers of floats a vector, four of doubles.
+#![allow(unsafe_code)]
+
+use super::Floats;
+use crate::isa::{Avx2, F16x, LANES};
+use std::arch::x86_64::*;
+
+/// A method that does the same to each register of its vectors. The comment holds for all of them.
+macro_rules! registers {
+    ($n:tt: $($name:ident($($arg:ident: $ty:ty),*; $i:ident) -> $out:ty = $body:expr;)+) => {$(
+        #[inline(always)]
+        fn $name(self, $($arg: $ty),*) -> [$out; $n] {
+            // SAFETY: `self` proves that the machine has AVX2, FMA and F16C; register i of a vector is loaded from part
+            // i of an array of as many bytes as the vector has.
+            unsafe { registers!(@ $n $i $body) }
+        }
+    )+};
+    (@ 2 $i:ident $body:expr) => { [{ let $i = 0; $body }, { let $i = 1; $body }] };
+    (@ 4 $i:ident $body:expr) => {
+        [{ let $i = 0; $body }, { let $i = 1; $body }, { let $i = 2; $body }, { let $i = 3; $body }]
+    };
+}
+
+type F = [__m256; 2];
+type D = [__m256d; 4];
+
+impl Floats for Avx2 {
+    type F = F;
+    type D = D;
+
+    registers! { 2:
+        floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));
+        splat_float(x: f32; _i) -> __m256 = _mm256_set1_ps(x);
+        halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()));
+        upper_halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(
+            _mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()))));
+        sum(a: F, b: F; i) -> __m256 = _mm256_add_ps(a[i], b[i]);
+        difference(a: F, b: F; i) -> __m256 = _mm256_sub_ps(a[i], b[i]);
+        product(a: F, b: F; i) -> __m256 = _mm256_mul_ps(a[i], b[i]);
+        quotient(a: F, b: F; i) -> __m256 = _mm256_div_ps(a[i], b[i]);
+        fma(a: F, b: F, c: F; i) -> __m256 = _mm256_fmadd_ps(a[i], b[i], c[i]);
+        larger(a: F, b: F; i) -> __m256 = _mm256_max_ps(a[i], b[i]);
+        smaller(a: F, b: F; i) -> __m256 = _mm256_min_ps(a[i], b[i]);
+        below(a: F, b: F, then: F, otherwise: F; i) -> __m256 =
+            _mm256_blendv_ps(otherwise[i], then[i], _mm256_cmp_ps::<_CMP_LT_OQ>(a[i], b[i]));
+        abs(a: F; i) -> __m256 = _mm256_andnot_ps(_mm256_set1_ps(-0.0), a[i]);
+        with_sign(a: F, of: F; i) -> __m256 = {
+            let sign = _mm256_set1_ps(-0.0);
+            _mm256_or_ps(_mm256_andnot_ps(sign, a[i]), _mm256_and_ps(sign, of[i]))
+        };
+        power_of_two(n: F; i) -> __m256 = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(
+            _mm256_add_epi32(_mm256_cvtps_epi32(n[i]), _mm256_set1_epi32(127))));
+        narrow(a: D; i) -> __m256 = _mm256_set_m128(_mm256_cvtpd_ps(a[2 * i + 1]), _mm256_cvtpd_ps(a[2 * i]));
+    }
+
+    registers! { 4:
+        doubles(lanes: &[f64; LANES]; i) -> __m256d = _mm256_loadu_pd(lanes.as_ptr().add(4 * i));
+        splat_double(x: f64; _i) -> __m256d = _mm256_set1_pd(x);
+        widen(a: F; i) -> __m256d = _mm256_cvtps_pd(match i % 2 {
+            0 => _mm256_castps256_ps128(a[i / 2]),
+            _ => _mm256_extractf128_ps::<1>(a[i / 2]),
+        });
+        wide_sum(a: D, b: D; i) -> __m256d = _mm256_add_pd(a[i], b[i]);
+        wide_difference(a: D, b: D; i) -> __m256d = _mm256_sub_pd(a[i], b[i]);
+        wide_product(a: D, b: D; i) -> __m256d = _mm256_mul_pd(a[i], b[i]);
+        wide_quotient(a: D, b: D; i) -> __m256d = _mm256_div_pd(a[i], b[i]);
+        wide_fma(a: D, b: D, c: D; i) -> __m256d = _mm256_fmadd_pd(a[i], b[i], c[i]);
+    }
+
+    #[inline(always)]
+    fn lanes(self, a: F) -> F16x {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: `self` proves that the machine has AVX2; 8 floats are written at 0 and at 8 of 16.
+        unsafe {
+            _mm256_storeu_ps(lanes.as_mut_ptr(), a[0]);
+            _mm256_storeu_ps(lanes.as_mut_ptr().add(8), a[1]);
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    fn parts(self, a: F) -> [F; 2] {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe {
+            let exponent = |a| {
+                let biased = _mm256_srli_epi32::<23>(_mm256_castps_si256(a));
+                _mm256_cvtepi32_ps(_mm256_sub_epi32(biased, _mm256_set1_epi32(127)))
+            };
+            let mantissa = |a| {
+                let bits = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x007f_ffff));
+                _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x3f80_0000)))
+            };
+            [[exponent(a[0]), exponent(a[1])], [mantissa(a[0]), mantissa(a[1])]]
+        }
+    }
+
+    #[inline(always)]
+    fn fold_sum(self, a: F) -> f32 {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe {
+            let eight = _mm256_add_ps(a[0], a[1]);
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+
+    #[inline(always)]
+    fn fold_max(self, a: F) -> f32 {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe {
+            let eight = _mm256_max_ps(a[0], a[1]);
+            let four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+
+    #[inline(always)]
+    fn transpose(self, a: [F; LANES]) -> [F; LANES] {
+        let mut out = a;
+        for (rows, cols) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let mut square = [a[0][0]; 8];
+            for i in 0..8 {
+                square[i] = a[8 * rows + i][cols];
+            }
+            let square = transpose8(self, square);
+            for i in 0..8 {
+                out[8 * cols + i][rows] = square[i];
+            }
+        }
+        out
+    }
+}
+
+/// Pairs, pairs of pairs, then halves change places.
+#[inline(always)]
+fn transpose8(_isa: Avx2, a: [__m256; 8]) -> [__m256; 8] {
+    let (mut b, mut c, mut d) = (a, a, a);
+    // SAFETY: the set proves that the machine has AVX2.
+    unsafe {
+        for i in 0..4 {
+            b[2 * i] = _mm256_unpacklo_ps(a[2 * i], a[2 * i + 1]);
+            b[2 * i + 1] = _mm256_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+        }
+        for i in 0..2 {
+            let [p, q, r, s] = [b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]];
+            c[4 * i] = _mm256_shuffle_ps::<0x44>(p, r);
+            c[4 * i + 1] = _mm256_shuffle_ps::<0xee>(p, r);
+            c[4 * i + 2] = _mm256_shuffle_ps::<0x44>(q, s);
+            c[4 * i + 3] = _mm256_shuffle_ps::<0xee>(q, s);
+        }
+        for i in 0..4 {
+            d[i] = _mm256_permute2f128_ps::<0x20>(c[i], c[i + 4]);
+            d[i + 4] = _mm256_permute2f128_ps::<0x31>(c[i], c[i + 4]);
+        }
+    }
+    d
+}

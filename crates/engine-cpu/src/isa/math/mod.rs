@@ -1,0 +1,15 @@
+//! Elementary functions of 16 floats: one source for all sets, with the same bits. References of the tests are those of
+//! `inkstone_tensor::math`.
+
+mod exp;
+mod pow;
+mod tanh;
+mod trig;
+
+pub(crate) use exp::exp;
+pub(crate) use pow::pow;
+pub(crate) use tanh::tanh;
+pub(crate) use trig::sin_cos;
+
+#[cfg(test)]
+mod tests;
