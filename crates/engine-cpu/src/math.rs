@@ -31,7 +31,7 @@ pub fn cos(x: &mut [f32]) {
     each(Function::Cos, x);
 }
 
-/// Each to the power of `y`; below 1.5 ulp, with the special cases of C99.
+/// Each to the power of `y`; below 1 ulp, with the special cases of C99.
 pub fn pow(x: &mut [f32], y: f32) {
     each(Function::Pow(y), x);
 }

