@@ -78,6 +78,38 @@ fn log_probabilities_are_in_the_objects_or_on_standard_error() {
 }
 
 #[test]
+fn a_profile_follows_the_text_on_standard_error() {
+    let plain = greedy("Once upon a time", &[]).succeeded();
+    let ran = greedy("Once upon a time", &["--profile"]).succeeded();
+    assert_eq!(ran.stdout, plain.stdout);
+    let lines: Vec<&str> = ran.stderr.lines().skip_while(|l| !l.starts_with("profile: ")).collect();
+    assert!(lines[0].starts_with("profile: memory is read at ") && lines[0].contains("B/s with 1 thread"), "{lines:?}");
+    assert_eq!(lines[1], "body+head+select, 11 runs of 1 row; a run:");
+    assert_eq!(
+        lines[2].split_whitespace().collect::<Vec<_>>(),
+        ["kernel", "steps", "time", "share", "bytes", "of", "the", "read"]
+    );
+    assert!(lines.iter().any(|l| l.starts_with("attend") && l.contains(" us ") && l.ends_with('%')), "{lines:?}");
+    assert_eq!(lines.iter().filter(|l| l.starts_with("all ")).count(), 2, "{lines:?}");
+    let none = greedy("Once", &["--profile", "--engine", "reference"]).succeeded();
+    assert!(
+        none.stderr.ends_with("note: engine reference does not record the times of its steps\n"),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn fusions_can_be_switched_off_by_name() {
+    let wanted = greedy("Once upon a time", &[]).succeeded().stdout;
+    for name in inkstone::graph::fusions() {
+        let found = greedy("Once upon a time", &["--without-fusion", name]).succeeded().stdout;
+        assert_eq!(found, wanted, "without {name}");
+    }
+    run(&["run", "--without-fusion", "tea", "Hi"]).refused(2, "--without-fusion \"tea\": allowed: map, ");
+}
+
+#[test]
 fn a_seed_gives_its_text_again_and_no_seed_is_shown() {
     let first = run(&["run", "Once upon a time", "-n", "20", "--json"]).succeeded();
     let end = lines(&first).pop().unwrap();

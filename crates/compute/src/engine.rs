@@ -8,6 +8,7 @@ use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a plan is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +117,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// If the device gives none.
     fn queue(&self) -> Result<Box<dyn Queue>>;
+
+    /// How fast so many threads read memory now, in bytes a second: measured, which takes a fraction of a second. `None`
+    /// from an engine that does not measure, or without the memory to do so.
+    fn read_bandwidth(&self, _threads: usize) -> Option<f64> {
+        None
+    }
 }
 
 /// Ordered work. `submit` may return before the work is done, and keeps alive what it needs. Offsets are in bytes.
@@ -149,6 +156,12 @@ pub trait Queue: Send {
 pub trait Executable: Any + Send + Sync {
     /// The plan.
     fn plan(&self) -> &Plan;
+
+    /// Of each step the time from the start of its first tile to the end of its last one, summed over all runs. `None`
+    /// without [`EngineOptions::profile`](crate::EngineOptions), and from an engine that does not record it.
+    fn times(&self) -> Option<Vec<Duration>> {
+        None
+    }
 }
 
 /// A place in the order of a queue.

@@ -241,6 +241,8 @@ pub struct EngineOptions {
     /// Whether weights stay where their source has them, as they lie there, instead of being copied in the engine's best
     /// layouts: slower, but the memory is the file's map.
     pub in_place: bool,
+    /// Whether executables record the times of their steps ([`Executable::times`](crate::Executable)).
+    pub profile: bool,
 }
 
 impl EngineOptions {
@@ -269,6 +271,10 @@ impl EngineOptions {
     /// Whether weights stay where they are.
     pub fn in_place(self, in_place: bool) -> Self {
         EngineOptions { in_place, ..self }
+    }
+    /// With the times of steps.
+    pub fn profile(self, profile: bool) -> Self {
+        EngineOptions { profile, ..self }
     }
     /// The registry of an engine with these options applied.
     pub fn apply(&self, engine: &'static str, layouts: Vec<Layout>, own: Vec<Kernel>) -> Registry {

@@ -25,6 +25,8 @@ pub struct Cpu {
     budget: Arc<Budget>,
     in_place: bool,
     pool: Pool,
+    /// Whether programs record times.
+    profile: bool,
 }
 
 impl Cpu {
@@ -52,7 +54,8 @@ impl Cpu {
         let registry = options.apply(Self::NAME, layouts, kernels::table(&sets));
         let pool = Pool::new(threads);
         caps.threads = pool.threads();
-        Ok(Cpu { budget: Budget::new(caps.memory), caps, registry, in_place: options.in_place, pool })
+        let budget = Budget::new(caps.memory);
+        Ok(Cpu { budget, caps, registry, in_place: options.in_place, pool, profile: options.profile })
     }
 }
 
@@ -99,7 +102,12 @@ impl Engine for Cpu {
             let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
             return Err(Error::NoExecutor { engine, exec, known });
         }
-        Ok(Arc::new(Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?))
+        let program = Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?;
+        Ok(Arc::new(if self.profile { program.timed() } else { program }))
+    }
+
+    fn read_bandwidth(&self, threads: usize) -> Option<f64> {
+        crate::bandwidth::read(threads)
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

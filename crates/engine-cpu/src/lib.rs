@@ -11,6 +11,7 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod bandwidth;
 mod budget;
 mod engine;
 mod isa;
@@ -22,6 +23,7 @@ mod panel;
 mod pool;
 mod program;
 mod tile;
+mod times;
 mod verify;
 mod wait;
 mod weights;

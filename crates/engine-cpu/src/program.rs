@@ -3,6 +3,7 @@
 
 use crate::memory::{Place, View, ViewMut, memory};
 use crate::tile::{Entry, Scratch, Tile};
+use crate::times::Times;
 use crate::verify;
 use crate::wait::{Bell, Wait};
 use crate::weights::Loaded;
@@ -19,6 +20,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A plan that is ready to run.
 pub(crate) struct Program {
@@ -30,6 +32,8 @@ pub(crate) struct Program {
     step: (Type, Place),
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
+    /// When steps begin and end, if someone wants to know.
+    times: Option<Times>,
     /// Keeps the places alive.
     _bind: Bindings,
 }
@@ -87,6 +91,10 @@ impl Executable for Program {
     fn plan(&self) -> &Plan {
         &self.plan
     }
+
+    fn times(&self) -> Option<Vec<Duration>> {
+        self.times.as_ref().map(Times::totals)
+    }
 }
 
 impl Program {
@@ -111,7 +119,12 @@ impl Program {
         let words = (bind.step.bytes() / 4) as usize;
         let step = (Type::new(DType::U32, Dim::N(1), words), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(Program { plan, tiles, steps, counters, step, failed, failure, _bind: bind })
+        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, _bind: bind })
+    }
+
+    /// The same, recording when steps begin and end.
+    pub(crate) fn timed(self) -> Program {
+        Program { times: Some(Times::new(self.steps.len())), ..self }
     }
 
     fn reason(&self) -> MutexGuard<'_, Option<Failure>> {
@@ -143,6 +156,7 @@ impl Program {
         }
         self.failed.store(false, Ordering::Relaxed);
         *self.reason() = None;
+        self.times.iter().for_each(Times::next_run);
         Ok(self.counters.begin(&self.tiles, &sizes))
     }
 
@@ -176,6 +190,7 @@ impl Program {
                 Turn::Over => return,
             };
             wait = Wait::default();
+            let begun = self.times.as_ref().map(Times::now);
             // SAFETY: tiles of the run are held, so it is not finished, and nobody writes the buffer (see `begin`).
             match view.get_or_insert_with(|| unsafe { self.view() }) {
                 Ok(view) => tiles.for_each(|tile| {
@@ -183,6 +198,9 @@ impl Program {
                     self.attempt(&Item { index: step, tile, first }, view, scratch);
                 }),
                 Err(error) => self.fail(Failure::Step(*error)),
+            }
+            if let (Some(times), Some(begun)) = (&self.times, begun) {
+                times.ran(step, begun);
             }
         }
     }

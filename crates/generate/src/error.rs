@@ -116,6 +116,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Whether an option's value is at fault, rather than a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Error::Option { .. } | Error::Chain(_))
+        use inkstone_graph::Error::UnknownFusion;
+        matches!(self, Error::Option { .. } | Error::Chain(_) | Error::Graph(UnknownFusion { .. }))
     }
 }

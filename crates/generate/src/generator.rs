@@ -7,7 +7,7 @@ use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, Reply, Result, Usage};
+use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, PlanTimes, Reply, Result, Usage};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
@@ -243,6 +243,11 @@ impl Generator {
     /// What the model takes in its engine.
     pub fn footprint(&self) -> Footprint {
         self.footprint
+    }
+
+    /// What the steps of its plans took so far; `None` if the engine does not record it.
+    pub fn profile(&self) -> Option<Vec<PlanTimes>> {
+        lock(&self.scheduler).profile()
     }
 
     /// Cache pages that no sequence holds, and all that there are.

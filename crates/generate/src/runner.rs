@@ -3,6 +3,7 @@
 use crate::Footprint;
 use crate::reply::TokenScore;
 use crate::{Error, Result};
+use crate::{PlanTimes, Runs};
 use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
 use inkstone_graph::{Compiled, Kind, compile};
 use inkstone_kvcache::Pool;
@@ -34,9 +35,11 @@ pub(crate) struct Runner {
     compiled: Arc<Compiled>,
     bind: Bindings,
     carry: Buffer,
-    ready: HashMap<Key, Arc<dyn Executable>>,
+    ready: HashMap<Key, Ready>,
     /// The step under composition.
     pub step: StepBuffer,
+    /// Tokens that its sequences have in the caches, with those of the step.
+    pub cached: usize,
     /// Steps that drew so far: where the ring stands.
     drawing_steps: usize,
     /// By slot of the carry.
@@ -47,6 +50,12 @@ pub(crate) struct Runner {
     logits: Vec<f32>,
     vocab: usize,
     scored: bool,
+}
+
+/// A plan that can run, and how often it did.
+struct Ready {
+    executable: Arc<dyn Executable>,
+    runs: Runs,
 }
 
 /// Which plan, for which buckets.
@@ -97,6 +106,7 @@ impl Runner {
             bind,
             ready: HashMap::new(),
             step,
+            cached: 0,
             drawing_steps: 0,
             ring: vec![NONE; SEQS],
             scores: Vec::new(),
@@ -104,7 +114,7 @@ impl Runner {
             vocab: graph.config.vocab,
             scored: false,
         };
-        runner.executable(Kind::DRAW, 1, 1)?;
+        runner.ready(Kind::DRAW, 1, 1)?;
         Ok(runner)
     }
 
@@ -148,8 +158,10 @@ impl Runner {
             let words = self.step.encode(first, count);
             self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
             let kinds = kinds(first == 0, total > 0, draws, scored);
-            let executable = self.executable(kinds, rows, count)?;
-            let ticket = self.queue.submit(&executable)?;
+            let key = self.ready(kinds, rows, count)?;
+            let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
+            let ticket = self.queue.submit(&ready.executable)?;
+            ready.runs.add(if first == 0 { rows } else { 0 }, count, self.cached);
             if scored {
                 append(&mut *self.queue, ticket, &self.bind, Port::Scores, SCORES.cols * count, &mut self.scores)?;
             }
@@ -193,19 +205,29 @@ impl Runner {
     }
 
     /// The plan for these buckets, made ready when it is first needed.
-    fn executable(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Arc<dyn Executable>> {
+    fn ready(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Key> {
         let caps = self.engine.caps();
         let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
         let key =
             Key { kinds, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
-        if let Some(ready) = self.ready.get(&key) {
-            return Ok(ready.clone());
+        if !self.ready.contains_key(&key) {
+            let plan = self.compiled.step(key.rows, key.logit_rows, kinds)?;
+            let exec = caps.exec.first().copied().ok_or(Error::NoExecutor)?;
+            let executable = self.engine.prepare(Arc::new(plan), self.bind.clone(), exec)?;
+            self.ready.insert(key, Ready { executable, runs: Runs::default() });
         }
-        let plan = self.compiled.step(key.rows, key.logit_rows, kinds)?;
-        let exec = caps.exec.first().copied().ok_or(Error::NoExecutor)?;
-        let ready = self.engine.prepare(Arc::new(plan), self.bind.clone(), exec)?;
-        self.ready.insert(key, ready.clone());
-        Ok(ready)
+        Ok(key)
+    }
+
+    /// What plans took so far, in the order of their sizes; `None` if the engine does not record it.
+    pub fn profile(&self) -> Option<Vec<PlanTimes>> {
+        let times = |r: &Ready| {
+            let plan = r.executable.plan().clone();
+            Some(PlanTimes { plan, runs: r.runs, steps: r.executable.times()? })
+        };
+        let mut all: Vec<PlanTimes> = self.ready.values().map(times).collect::<Option<_>>()?;
+        all.sort_by_key(|p| (p.plan.bucket.rows, p.plan.bucket.logit_rows, p.plan.steps.len()));
+        Some(all)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::output::Output;
 use crate::runner::Runner;
 use crate::sequence::{Goal, Sequence};
-use crate::{Error, FinishReason, Result};
+use crate::{Error, FinishReason, PlanTimes, Result};
 use inkstone_kvcache::Pool;
 use inkstone_tensor::step::{LAST, LogitWish, SEQS, SeqStep};
 use inkstone_text::Tokenizer;
@@ -152,6 +152,7 @@ impl Scheduler {
     /// Decodes come first, so that a long prompt does not hold them up; chunks of prompts fill the budget.
     fn compose(&mut self, unread: bool) -> Vec<Part> {
         self.runner.step.clear();
+        self.runner.cached = 0;
         let mut parts = Vec::new();
         for decode in [true, false] {
             for (slot, s) in self.running.iter_mut().enumerate() {
@@ -170,6 +171,7 @@ impl Scheduler {
                 let tokens = if decode { &[LAST][..] } else { &s.prompt[s.fed..s.fed + rows] };
                 let tables = &[s.table.pages()];
                 self.runner.step.push(&SeqStep { slot, tokens, tables, logits, sampler });
+                self.runner.cached += s.fed + rows;
                 parts.push(Part { slot, rows, draws: sampler.is_some() });
             }
         }
@@ -220,6 +222,11 @@ impl Scheduler {
             self.free(slot);
         }
         self.waiting.drain(..).for_each(|mut s| s.fail(error.clone()));
+    }
+
+    /// What the steps of plans took so far.
+    pub fn profile(&self) -> Option<Vec<PlanTimes>> {
+        self.runner.profile()
     }
 
     /// Pages that nobody holds, and all.

@@ -26,12 +26,14 @@ mod error;
 mod explain;
 mod model;
 mod model_options;
+mod profile;
 
 pub use dialogue::{Dialogue, Turn};
 pub use error::{Error, Result};
 pub use explain::{ExplainedStep, ExplainedWeight, Explanation, Phase};
 pub use model::Model;
 pub use model_options::ModelOptions;
+pub use profile::{KernelProfile, PlanProfile};
 
 pub use inkstone_compute as compute;
 pub use inkstone_generate as generate;

@@ -156,6 +156,6 @@ impl Model {
 
 /// What of the options is the engine's.
 fn engine_options(options: &ModelOptions) -> EngineOptions {
-    let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap);
+    let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
     options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
 }

@@ -19,6 +19,8 @@ pub struct ModelOptions {
     /// Name of the only instruction set that kernels use (the bits are those of every other); without it the best that
     /// the machine has.
     pub isa: Option<String>,
+    /// Whether the times of steps are recorded, for [`Model::profile`](crate::Model::profile).
+    pub profile: bool,
     /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
     /// holds.
     pub ctx: Option<u32>,
@@ -46,6 +48,7 @@ impl Default for ModelOptions {
             engine: "auto".to_owned(),
             threads: 0,
             isa: None,
+            profile: false,
             ctx: None,
             kv_type: Format::default(),
             mmap: false,
@@ -85,6 +88,8 @@ setters! {
     threads: usize => threads;
     /// Sets [`ModelOptions::isa`](#structfield.isa).
     isa: &str => Some(isa.to_owned());
+    /// Sets [`ModelOptions::profile`](#structfield.profile).
+    profile: bool => profile;
     /// Sets [`ModelOptions::ctx`](#structfield.ctx).
     ctx: u32 => Some(ctx);
     /// Sets [`ModelOptions::kv_type`](#structfield.kv_type).

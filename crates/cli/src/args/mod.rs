@@ -91,6 +91,9 @@ pub(crate) struct EngineArgs {
     /// Use the weights where they lie in the mapped file: slower, but they take no memory of their own
     #[arg(long)]
     pub(crate) mmap: bool,
+    /// Leaves ops apart that the compiler would fuse; may be given several times, the bits are the same
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(inkstone::graph::fusions()))]
+    pub(crate) without_fusion: Vec<String>,
 }
 
 /// Lists what is in a model file, also in one that can't be run

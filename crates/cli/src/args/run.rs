@@ -40,6 +40,9 @@ pub(crate) struct RunArgs {
     /// Says more about the model and where the time went
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    /// Shows after the text what each kernel took, and its share of the speed of the memory
+    #[arg(long)]
+    pub(crate) profile: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     #[command(flatten)]

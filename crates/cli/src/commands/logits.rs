@@ -11,7 +11,7 @@ pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> 
     if same_file(&args.model, &args.out) {
         return Err(Error::Usage(format!("--out {:?} is the model itself, allowed: another file", args.out)));
     }
-    let model = open::model(&ModelSource::File(args.model.clone()), &args.engine, 0, signals)?;
+    let model = open::model(&ModelSource::File(args.model.clone()), open::options(&args.engine, 0), signals)?;
     // What can't be written should be known before the work, not after it.
     Destination::probe(&args.out)?;
     let ids = &args.ids.0;

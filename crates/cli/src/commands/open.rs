@@ -16,16 +16,8 @@ pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
     Ok(Gguf::open(path, &OpenOptions::default())?)
 }
 
-/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading. `chunk`: most prompt tokens a step; 0:
-/// as many as the engine takes.
-pub(super) fn model(
-    source: &ModelSource,
-    engine: &EngineArgs,
-    chunk: usize,
-    signals: &Signals,
-) -> Result<Model, Error> {
-    let _watch = signals.watch();
-    let bar = Arc::new(Bar::new("loading", signals.cancel()));
+/// The options of a model. `chunk`: most prompt tokens a step; 0: as many as the engine takes.
+pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     let mut options = ModelOptions::default();
     options.engine = engine.engine.clone();
     options.threads = engine.threads.unwrap_or(0);
@@ -33,9 +25,17 @@ pub(super) fn model(
     options.ctx = engine.ctx;
     options.kv_type = engine.kv_type;
     options.mmap = engine.mmap;
+    options.without_fusions.clone_from(&engine.without_fusion);
     options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;
-    options.progress = Some(bar.clone());
+    options
+}
+
+/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading.
+pub(super) fn model(source: &ModelSource, options: ModelOptions, signals: &Signals) -> Result<Model, Error> {
+    let _watch = signals.watch();
+    let bar = Arc::new(Bar::new("loading", signals.cancel()));
+    let options = options.progress(bar.clone());
     let opened = match source {
         ModelSource::Embedded => Model::embedded(&options),
         ModelSource::File(path) => {

@@ -1,6 +1,7 @@
 //! `run`: continues a text.
 
 use super::open;
+use super::profile;
 use super::results::{Results, describe, summary};
 use crate::args::{PromptSource, RunArgs};
 use crate::input::{self, Input};
@@ -17,7 +18,7 @@ pub(super) const CHUNK: usize = 64;
 pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     let (source, prompt) = args.sources()?;
     let prompt = Prompt::open(prompt)?;
-    let model = open::model(&source, &args.engine, CHUNK, signals)?;
+    let model = open::model(&source, open::options(&args.engine, CHUNK).profile(args.profile), signals)?;
     let prompt = prompt.read(&model)?;
     let _watch = signals.watch();
     if args.verbose {
@@ -32,6 +33,9 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
         terminal::note("note: this model can chat: inkstone chat uses its template, run continues the text as it is");
     }
     summary(&stream, args.verbose);
+    if args.profile {
+        profile::print(&model);
+    }
     match answer.failure {
         Some(e) => Err(e.into()),
         None if stream.finish() == Some(FinishReason::Cancelled) => Err(Error::Interrupted),

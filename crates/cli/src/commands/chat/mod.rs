@@ -22,7 +22,7 @@ pub(crate) fn chat(args: &ChatArgs, signals: &Signals) -> Result<(), Error> {
     let system = args.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
     let given = args.template.as_deref().map(Input::open).transpose()?;
     let given = given.map(|input| input.read(MAX_SOURCE as u64, "of a template")).transpose()?;
-    let model = open::model(&source, &args.engine, CHUNK, signals)?;
+    let model = open::model(&source, open::options(&args.engine, CHUNK), signals)?;
     if args.verbose {
         describe(&model, &source);
     }
