@@ -76,9 +76,10 @@ pub fn plan(steps: Vec<Step>) -> Plan {
 pub fn bind(engine: &Cpu, plan: &Plan) -> Result<Bindings> {
     let ports = plan.interface.ports.iter();
     let ports = ports.map(|(p, ty)| Ok((*p, engine.alloc(ty.bytes(&plan.bucket), Usage::Port)?)));
+    let states = plan.interface.states.iter().map(|s| engine.alloc(s.ty.bytes(&plan.bucket), Usage::State));
     Ok(Bindings {
         weights: engine.load(&Nothing, &[] as &[WeightSlot], &NoProgress)?,
-        states: Arc::from([]),
+        states: states.collect::<Result<_>>()?,
         ports: ports.collect::<Result<_>>()?,
         arena: engine.alloc(plan.arena_bytes, Usage::Arena)?,
         step: engine.alloc(1 << 12, Usage::Step)?,
