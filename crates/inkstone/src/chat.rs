@@ -73,6 +73,6 @@ fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
 
 /// Whether a conversation was refused because it is too long, so that a shorter one may do.
 pub(crate) fn is_too_long(error: &Error) -> bool {
-    use inkstone_text::Error::{TemplateOutput, TextTooLong};
-    matches!(error, Error::Text(TextTooLong { .. } | TemplateOutput { .. }))
+    use inkstone_text::Error::{TemplateMemory, TemplateOutput, TextTooLong};
+    matches!(error, Error::Text(TextTooLong { .. } | TemplateOutput { .. } | TemplateMemory { .. }))
 }

@@ -169,6 +169,14 @@ pub enum Error {
         /// The most that is allowed.
         max: usize,
     },
+    /// A chat template made more texts and lists than it may.
+    #[error("the chat template{} makes values of more than {max} bytes", at(.line))]
+    TemplateMemory {
+        /// The line, from 1.
+        line: Option<usize>,
+        /// The most that is allowed.
+        max: usize,
+    },
     /// The thread of a chat template can't be started.
     #[error("no thread for the chat template: {source}")]
     TemplateThread {

@@ -37,7 +37,9 @@ mod vocab;
 
 pub use decoder::Decoder;
 pub use error::Error;
-pub use template::{ChatTemplate, Conversation, MAX_DEPTH, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Rendered};
+pub use template::{
+    ChatTemplate, Conversation, MAX_DEPTH, MAX_MEMORY, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Rendered,
+};
 pub use tokenizer::{Encode, Tokenizer};
 pub use utf8::check_utf8;
 pub use vocab::{Token, TokenKind};

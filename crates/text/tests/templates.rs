@@ -236,3 +236,17 @@ fn the_plain_form_sets_lines_in() {
     let wanted = "system: Be brief.\nuser: Hi\n  assistant: ok\n  user: \n  x\nassistant:";
     assert_eq!(rendered.text(), wanted);
 }
+
+#[test]
+fn large_conversations_go_through_every_template() {
+    let long = "word ".repeat(400_000);
+    let many: Vec<Message> =
+        (0..2000).map(|i| if i % 2 == 0 { Message::user("Hello there") } else { Message::assistant("Hi!") }).collect();
+    let many = [many, vec![Message::user("And now?")]].concat();
+    for family in families(&cases()) {
+        let rendered = family.render(&Conversation::new(vec![Message::user(&*long)])).unwrap();
+        assert!(rendered.text().contains(long.trim()), "{}", family.name);
+        let rendered = family.render(&Conversation::new(many.clone())).unwrap();
+        assert_eq!(rendered.text().matches("Hello there").count(), 1000, "{}", family.name);
+    }
+}

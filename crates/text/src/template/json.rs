@@ -1,6 +1,7 @@
 //! `tojson`, as Python's `json.dumps` writes it for templates: spaces after commas and colons, nothing escaped but what
 //! JSON wants, keys in the order of the value.
 
+use super::meter::Meter;
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 use std::fmt::Write;
@@ -9,7 +10,7 @@ use std::fmt::Write;
 const DEEPEST: usize = 256;
 
 /// The filter. `ensure_ascii` is false if it is not given, as in the templates of models.
-pub(super) fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<String, Error> {
+pub(super) fn tojson(meter: &Meter, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<String, Error> {
     let indent = indent.or(options.get::<Option<usize>>("indent")?);
     let sorted = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
     let ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false);
@@ -23,12 +24,13 @@ pub(super) fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> R
         Some(_) => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators are two texts")),
         None => (if indent.is_some() { "," } else { ", " }.to_string(), ": ".to_string()),
     };
-    let mut writer = Writer { out: String::new(), indent, sorted, ascii, comma, colon };
+    let mut writer = Writer { meter, out: String::new(), indent, sorted, ascii, comma, colon };
     writer.value(value, 0)?;
     Ok(writer.out)
 }
 
-struct Writer {
+struct Writer<'m> {
+    meter: &'m Meter,
     out: String,
     indent: Option<usize>,
     sorted: bool,
@@ -37,7 +39,7 @@ struct Writer {
     colon: String,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEEPEST {
             return Err(Error::new(ErrorKind::InvalidOperation, "tojson: the value is nested too deep"));
@@ -84,6 +86,7 @@ impl Writer {
         let empty = items.len() == 0;
         self.out.push(open);
         for (i, value) in items.enumerate() {
+            self.meter.room(self.out.len())?;
             if i > 0 {
                 self.out.push_str(&self.comma.clone());
             }

@@ -1,14 +1,16 @@
 //! Where a template runs: an interpreter with limits, on a thread with a stack for them.
 
-use super::{Conversation, clock, json};
+use super::meter::{Full, MAX_MEMORY, Meter};
+use super::{Conversation, clock, json, metered};
 use crate::{Error, Tokenizer};
+use minijinja::machinery::{CompiledTemplate, TemplateConfig, eval, make_string_output};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value as Json;
 use std::error::Error as _;
 use std::fmt;
-use std::io;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The longest source, in bytes.
@@ -86,7 +88,7 @@ fn marked(value: &Json, mark: &dyn Fn(&str) -> String) -> Value {
 
 /// Whether a source can be compiled.
 pub(super) fn check(source: &str) -> Result<(), Error> {
-    Machine { source }.on_a_thread(|environment| environment.get_template(NAME).map(drop).map_err(named))
+    Machine { source }.on_a_thread(|source| compiled(source).map(drop).map_err(named))
 }
 
 /// An interpreter of one template.
@@ -96,38 +98,28 @@ pub(super) struct Machine<'s> {
 
 impl Machine<'_> {
     pub(super) fn render(&self, inputs: &Inputs) -> Result<String, Error> {
-        self.on_a_thread(|environment| {
-            let now = inputs.now;
-            environment.add_function("strftime_now", move |format: String| {
-                clock::format(now, &format).map_err(|letter| {
-                    let what = format!("strftime_now: %{letter} in {format:?} is not known");
-                    minijinja::Error::new(ErrorKind::InvalidOperation, what)
-                })
-            });
-            let template = environment.get_template(NAME).map_err(named)?;
-            let mut out = Output::default();
-            let result = template.render_captured_to(inputs.variables.clone(), &mut out).map(drop);
-            if out.full {
+        self.on_a_thread(|source| {
+            let template = compiled(source).map_err(named)?;
+            let environment = environment(inputs.now);
+            let mut text = String::new();
+            let mut out = make_string_output(&mut text);
+            let (program, blocks) = (&template.instructions, &template.blocks);
+            let variables = inputs.variables.clone();
+            eval(&environment, program, variables, blocks, &mut out, AutoEscape::None).map(drop).map_err(named)?;
+            drop(out);
+            if text.len() > MAX_OUTPUT {
                 return Err(Error::TemplateOutput { max: MAX_OUTPUT });
             }
-            result.map_err(named)?;
-            // The interpreter writes whole texts.
-            Ok(String::from_utf8_lossy(&out.bytes).into_owned())
+            Ok(text)
         })
     }
 
-    fn on_a_thread<T: Send>(
-        &self,
-        work: impl FnOnce(&mut Environment<'_>) -> Result<T, Error> + Send,
-    ) -> Result<T, Error> {
+    /// `work` gets the source as it is compiled.
+    fn on_a_thread<T: Send>(&self, work: impl FnOnce(&str) -> Result<T, Error> + Send) -> Result<T, Error> {
         if self.source.len() > MAX_SOURCE {
             return Err(Error::TemplateSource { bytes: self.source.len(), max: MAX_SOURCE });
         }
-        let run = || {
-            let mut environment = environment()?;
-            environment.add_template(NAME, self.source).map_err(named)?;
-            work(&mut environment)
-        };
+        let run = || work(&metered::unfolded(self.source, &syntax().map_err(named)?)?);
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("template".to_string()).stack_size(STACK);
             let running = thread.spawn_scoped(scope, run).map_err(|source| Error::TemplateThread { source })?;
@@ -137,27 +129,57 @@ impl Machine<'_> {
     }
 }
 
-/// As transformers sets it up for templates: blocks leave no line behind, missing names are empty.
-fn environment<'e>() -> Result<Environment<'e>, Error> {
+/// As in transformers, blocks leave no line behind.
+fn syntax() -> Result<SyntaxConfig, minijinja::Error> {
+    SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()
+}
+
+/// The template as a program that counts what it makes.
+fn compiled(source: &str) -> Result<CompiledTemplate<'_>, minijinja::Error> {
+    let config = TemplateConfig { syntax_config: syntax()?, default_auto_escape: Arc::new(|_| AutoEscape::None) };
+    let mut template = CompiledTemplate::new(NAME, source, &config)?;
+    template.instructions = metered::counted(&template.instructions)?;
+    for block in template.blocks.values_mut() {
+        *block = metered::counted(block)?;
+    }
+    Ok(template)
+}
+
+/// As transformers sets it up for templates: missing names are empty.
+fn environment<'e>(now: SystemTime) -> Environment<'e> {
     let mut environment = Environment::new();
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(named)?);
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_fuel(Some(MAX_STEPS));
     environment.set_recursion_limit(MAX_CALLS);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.remove_global("debug");
-    environment.add_filter("tojson", json::tojson);
+    let meter = Meter::new();
+    let of_json = meter.clone();
+    let tojson =
+        move |value: &Value, indent: Option<usize>, options: Kwargs| json::tojson(&of_json, value, indent, options);
+    environment.add_filter("tojson", tojson);
     // In Jinja nothing is not an empty list.
     environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
     environment.add_function("raise_exception", |message: String| -> Result<String, minijinja::Error> {
         Err(minijinja::Error::new(ErrorKind::InvalidOperation, "raised").with_source(Raised(message)))
     });
-    environment.set_formatter(|out, state, value| match value.kind() {
-        minijinja::value::ValueKind::Bool => Ok(out.write_str(if value.is_true() { "True" } else { "False" })?),
-        minijinja::value::ValueKind::None => Ok(out.write_str("None")?),
-        _ => minijinja::escape_formatter(out, state, value),
+    let dates = meter.clone();
+    environment.add_function("strftime_now", move |format: String| {
+        let unknown = |letter| {
+            let what = format!("strftime_now: %{letter} in {format:?} is not known");
+            minijinja::Error::new(ErrorKind::InvalidOperation, what)
+        };
+        dates.made(clock::format(now, &format).map_err(unknown)?.into())
     });
-    Ok(environment)
+    metered::install(&mut environment, &meter);
+    environment.set_formatter(move |out, state, value| {
+        meter.count(value)?;
+        match value.kind() {
+            minijinja::value::ValueKind::Bool => Ok(out.write_str(if value.is_true() { "True" } else { "False" })?),
+            minijinja::value::ValueKind::None => Ok(out.write_str("None")?),
+            _ => minijinja::escape_formatter(out, state, value),
+        }
+    });
+    environment
 }
 
 /// What `raise_exception` was told.
@@ -178,7 +200,10 @@ fn named(error: minijinja::Error) -> Error {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(Raised(message)) = inner.downcast_ref() {
-            return Error::TemplateRefuses { line, message: message.clone() };
+            return Error::TemplateRefuses { line, message: shortened(message) };
+        }
+        if inner.is::<Full>() {
+            return Error::TemplateMemory { line, max: MAX_MEMORY };
         }
         cause = inner.source();
     }
@@ -187,27 +212,11 @@ fn named(error: minijinja::Error) -> Error {
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     };
-    Error::Template { line, message }
+    Error::Template { line, message: shortened(&message) }
 }
 
-/// What a template writes, up to a limit.
-#[derive(Default)]
-struct Output {
-    bytes: Vec<u8>,
-    full: bool,
-}
-
-impl io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > MAX_OUTPUT - self.bytes.len() {
-            self.full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// The interpreter's messages, and a template's, may quote whole texts.
+fn shortened(message: &str) -> String {
+    const MOST: usize = 1000;
+    if message.len() <= MOST { message.to_string() } else { message.chars().take(MOST).chain(['…']).collect() }
 }

@@ -1,7 +1,7 @@
 //! Chat templates: from messages to the text that a model was trained to answer.
 //!
 //! A template is a Jinja program inside a model file. It may be anybody's, so it runs with limits: [`MAX_SOURCE`],
-//! [`MAX_STEPS`], [`MAX_OUTPUT`], on a thread of its own whose stack fits what the limits allow. It sees the conversation
+//! [`MAX_STEPS`], [`MAX_OUTPUT`], [`MAX_MEMORY`], on a thread of its own whose stack fits what the limits allow. It sees the conversation
 //! and the special tokens, `raise_exception` and `strftime_now`, and nothing of the machine.
 
 mod clock;
@@ -9,9 +9,12 @@ mod guard;
 mod json;
 mod machine;
 mod message;
+mod meter;
+mod metered;
 
 pub use machine::{MAX_OUTPUT, MAX_SOURCE, MAX_STEPS};
 pub use message::{Conversation, MAX_DEPTH, Message};
+pub use meter::MAX_MEMORY;
 
 use crate::{Error, Tokenizer};
 use guard::Guard;
