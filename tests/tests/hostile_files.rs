@@ -133,7 +133,7 @@ const FILE: &str = "INKSTONE_HUGE_FILE";
 /// What runs it.
 const ENGINE: &str = "INKSTONE_HUGE_ENGINE";
 /// Limit of the child's address space in KiB.
-const LIMIT: u32 = 4_000_000;
+const LIMIT: u32 = 2_000_000;
 
 /// A model with a hole instead of weights: sizes as large as a file can claim at no cost.
 struct Huge {
@@ -153,15 +153,15 @@ const OWN_COPIES: &str = "width of a plan that just fits";
 const HUGE: &[Huge] = &[
     PLAIN,
     Huge { name: "ctx", ctx: Some(1 << 30), ..PLAIN },
-    Huge { name: "ctx that fits", ctx: Some(1 << 22), ..PLAIN },
+    Huge { name: "ctx that fits", ctx: Some(1 << 21), ..PLAIN },
     Huge { name: "trained context", context: 1 << 31, ..PLAIN },
     Huge { name: "ffn of a file that maps", ffn: 1 << 22, ..PLAIN },
-    Huge { name: "ffn of a file that does not map", ffn: 1 << 26, ..PLAIN },
-    Huge { name: "width", width: 1 << 20, ..PLAIN },
+    Huge { name: "ffn of a file that does not map", ffn: 1 << 25, ..PLAIN },
+    Huge { name: "width", width: 1 << 19, ..PLAIN },
     // The values between the steps fit, but a definition's own copies of them beside them don't.
-    Huge { name: OWN_COPIES, width: 416_000, ..PLAIN },
-    Huge { name: "vocabulary", vocab: 2_100_000, width: 32, ..PLAIN },
-    Huge { name: "vocabulary and width", vocab: 100_000, width: 1 << 16, ..PLAIN },
+    Huge { name: OWN_COPIES, width: 208_000, ..PLAIN },
+    Huge { name: "vocabulary", vocab: 1_050_000, width: 32, ..PLAIN },
+    Huge { name: "vocabulary and width", vocab: 100_000, width: 1 << 15, ..PLAIN },
 ];
 
 impl Huge {
@@ -234,7 +234,7 @@ fn child_of_the_test_of_sizes() {
     }
 }
 
-fn sizes_that_no_memory_holds_are_errors_under_a_limit_of_four_gigabytes(engine: &str) {
+fn sizes_that_no_memory_holds_are_errors_under_a_limit_of_two_gigabytes(engine: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("huge.gguf");
     let mut outcomes = Vec::new();
@@ -270,5 +270,5 @@ fn sizes_that_no_memory_holds_are_errors_under_a_limit_of_four_gigabytes(engine:
 on_engines! {
     heads_with_changed_bytes_are_refused_or_run
     keys_with_values_at_the_edges_are_refused_or_run
-    #[cfg(target_os = "linux")] sizes_that_no_memory_holds_are_errors_under_a_limit_of_four_gigabytes
+    #[cfg(target_os = "linux")] sizes_that_no_memory_holds_are_errors_under_a_limit_of_two_gigabytes
 }

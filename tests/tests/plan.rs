@@ -3,18 +3,11 @@
 
 use inkstone::compute::Port;
 use inkstone::graph::{Graph, Source};
-use inkstone::kvcache::Format;
 use inkstone::tensor::step::{LogitWish, SeqStep, StepBuffer, StepView, carry};
 use inkstone::tensor::{Array, Dim, Sizes, Type};
 use inkstone::{Model, ModelOptions};
-use inkstone_tests::{assert_same_bits, json, oracle};
-use serde::Deserialize;
+use inkstone_tests::{Subject, assert_same_bits};
 use std::collections::HashMap;
-
-#[derive(Deserialize)]
-struct Case {
-    ids: Vec<u32>,
-}
 
 const PAGE: usize = 4;
 const SLOTS: usize = 64 * PAGE;
@@ -49,11 +42,9 @@ impl Eager<'_> {
 
 #[test]
 fn a_plan_equals_its_graph() {
-    for name in ["llama", "llama-tied", "llama-yarn"] {
-        let folder = oracle("archs").join(name);
-        let ids = json::<Case>(&folder.join("case.json")).ids;
-        let options = ModelOptions::default().engine("reference").kv_type(Format::named("f32").unwrap());
-        let model = Model::open_with(folder.join("model.gguf"), &options).unwrap();
+    for subject in ["llama", "llama-tied", "llama-yarn"].map(Subject::arch) {
+        let model = subject.open("reference", "f32", &ModelOptions::default());
+        let (name, ids) = (subject.name, &subject.ids);
         let graph = model.graph().clone();
         let mut eager = Eager { model: &model, values: HashMap::new() };
 
