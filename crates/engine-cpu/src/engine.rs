@@ -7,6 +7,7 @@ use crate::memory::{Memory, memory};
 use crate::panel::PANEL16;
 use crate::pool::{Device, Pool};
 use crate::program::Program;
+use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
@@ -103,6 +104,7 @@ impl Engine for Cpu {
             return Err(Error::NoExecutor { engine, exec, known });
         }
         let program = Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?;
+        self.pool.device.reserve(&Need::of(program.plan()))?;
         Ok(Arc::new(if self.profile { program.timed() } else { program }))
     }
 

@@ -5,7 +5,7 @@
 use crate::isa::FloatMode;
 use crate::memory::Memory;
 use crate::program::{Failure, Program};
-use crate::tile::Scratch;
+use crate::scratch::{Need, Scratch};
 use crate::wait::{Bell, Wait};
 use inkstone_compute::{Error, Executable, Result, Ticket};
 use std::any::Any;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 /// Failures that are remembered for those who wait later.
@@ -28,8 +28,8 @@ pub(crate) struct Device {
     wake: Condvar,
     /// For those who wait for a run to go on.
     bell: Bell,
-    /// Memory of those who are no workers.
-    scratch: Mutex<Vec<Scratch>>,
+    /// Of who waits, then of each worker. Who holds the first helps; others that wait leave it to them.
+    scratch: Box<[Mutex<Scratch>]>,
 }
 
 #[derive(Default)]
@@ -71,7 +71,8 @@ impl Pool {
     }
 
     fn with(threads: usize, start: &Start) -> Pool {
-        let device = Arc::new(Device::default());
+        let scratch = (0..threads.max(1)).map(|_| Mutex::default()).collect();
+        let device = Arc::new(Device { scratch, ..Device::default() });
         let worker = |index: usize| {
             let device = device.clone();
             start(format!("inkstone-cpu-{index}"), Box::new(move || device.work(index))).ok()
@@ -100,13 +101,20 @@ impl Drop for Pool {
 
 fn program(executable: &Arc<dyn Executable>) -> Result<&Program> {
     let executable: &dyn Any = executable.as_ref();
-    let engine = crate::Cpu::NAME.to_owned();
-    executable.downcast_ref().ok_or(Error::Foreign { what: "executable", engine })
+    executable.downcast_ref().ok_or_else(|| foreign("executable"))
+}
+
+fn foreign(what: &'static str) -> Error {
+    Error::Foreign { what, engine: crate::Cpu::NAME.to_owned() }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Device {
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.line)
     }
 
     /// Puts a plan into the line; it begins when those before it are done, which the caller helps with. Workers are told
@@ -133,7 +141,7 @@ impl Device {
     pub(crate) fn wait(&self, ticket: Ticket) -> Result<()> {
         let mut line = self.line();
         if ticket.0 > line.last {
-            return Err(Error::Foreign { what: "ticket", engine: crate::Cpu::NAME.to_owned() });
+            return Err(foreign("ticket"));
         }
         if ticket.0 == line.last {
             drop(line);
@@ -177,29 +185,35 @@ impl Device {
                 return line;
             }
             drop(line);
-            let kept = self.scratch().pop();
-            let mut scratch = kept.unwrap_or_default();
-            self.help(running, current.number, 0, &mut scratch);
-            self.scratch().push(scratch);
-            let mut wait = Wait::default();
+            let (mut wait, mut helped) = (Wait::default(), false);
             while !running.is_finished() {
+                helped = helped || self.help(running, current.number, 0);
                 wait.pause(&self.bell, || running.is_finished());
             }
         }
     }
 
-    fn scratch(&self) -> MutexGuard<'_, Vec<Scratch>> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Makes room for what a plan needs in the memory of all threads.
+    pub(crate) fn reserve(&self, need: &Need) -> Result<()> {
+        let reserve = |scratch: &Mutex<Scratch>| lock(scratch).reserve(need);
+        self.scratch.iter().try_for_each(reserve).map_err(|source| Error::NoMemory { what: "a plan", source })
     }
 
-    fn help(&self, running: &Program, run: u32, index: usize, scratch: &mut Scratch) {
+    /// Claims tiles until there are none; false if another thread does so in this place.
+    fn help(&self, running: &Program, run: u32, index: usize) -> bool {
+        let mut scratch = match self.scratch[index].try_lock() {
+            Ok(scratch) => scratch,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
         let _mode = FloatMode::default_mode();
-        running.help(run, index, scratch, &self.bell);
+        running.help(run, index, &mut scratch, &self.bell);
+        true
     }
 
     /// A worker's life.
     fn work(&self, index: usize) {
-        let (mut seen, mut scratch) = (0, Scratch::default());
+        let mut seen = 0;
         loop {
             let mut wait = Wait::default();
             while self.epoch.load(Ordering::Acquire) == seen && !wait.brief() {}
@@ -218,7 +232,7 @@ impl Device {
             if let Some(current) = current
                 && let Ok(running) = current.program()
             {
-                self.help(running, current.number, index, &mut scratch);
+                self.help(running, current.number, index);
             }
         }
     }

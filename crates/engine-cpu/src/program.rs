@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::memory::{Place, View, ViewMut, memory};
-use crate::tile::{Entry, Scratch, Tile};
+use crate::scratch::Scratch;
+use crate::tile::{Entry, Tile};
 use crate::times::Times;
 use crate::verify;
 use crate::wait::{Bell, Wait};

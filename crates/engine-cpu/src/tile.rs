@@ -1,7 +1,7 @@
 //! How a kernel is written: a function of one tile, which gets views that reach only what the tile owns.
 
 use crate::memory::{View, ViewMut};
-use inkstone_tensor::sampling::Workspace;
+use crate::scratch::Scratch;
 use inkstone_tensor::step::{Row, StepError, StepView, rows};
 use inkstone_tensor::{Op, Sizes};
 use std::ops::Range;
@@ -29,27 +29,6 @@ pub struct Tile<'a, 'm> {
     pub outs: &'a mut [ViewMut<'m>],
     /// Memory of the worker.
     pub scratch: &'a mut Scratch,
-}
-
-/// Memory that a worker keeps between tiles, so that steps allocate nothing once it has grown. It is another worker's in
-/// the next run, and what it holds when [`Tile::first`] is true is left over from any step.
-#[derive(Default)]
-pub struct Scratch {
-    floats: Vec<f32>,
-    /// Of sampling.
-    pub(crate) sampling: Workspace,
-    /// Tokens of a sequence.
-    pub(crate) ids: Vec<u32>,
-}
-
-impl Scratch {
-    /// `n` floats of any value.
-    pub fn floats(&mut self, n: usize) -> &mut [f32] {
-        if self.floats.len() < n {
-            self.floats.resize(n, 0.0);
-        }
-        &mut self.floats[..n]
-    }
 }
 
 /// Tokens, positions and sequences of the step's rows, from the operand that has them.

@@ -5,6 +5,7 @@ use crate::request::{chain, file_options};
 use crate::runner::{Runner, reserve, sampler_words};
 use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
+use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
 use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, PlanTimes, Reply, Result, Usage};
@@ -193,9 +194,12 @@ impl Generator {
             ends: ends.iter().copied().take(ENDS).collect(),
             stops: StopRules::new(ends, &o.stop),
             decoder: self.tokenizer.decoder(),
+            bytes: Vec::with_capacity(2 * MAX_STOP_BYTES),
         };
+        let mut ids = Vec::new();
+        reserve(&mut ids, limit as usize, "the tokens of the text")?;
         let handle = self.start(prompt, Goal::Draw(Box::new(draw)), vec![self.chunk], Vec::new(), &o)?;
-        Ok(Stream::new(handle, seed))
+        Ok(Stream::new(handle, seed, ids))
     }
 
     /// The logits of every position of `ids`, f32 [ids, vocabulary]. They are fed in steps of at most these numbers of

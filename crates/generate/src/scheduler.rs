@@ -19,6 +19,8 @@ pub(crate) struct Scheduler {
     /// By slot of the carry.
     running: Vec<Option<Sequence>>,
     waiting: VecDeque<Sequence>,
+    /// Of the step under way; kept for its memory.
+    parts: Vec<Part>,
     /// Most rows in a step.
     budget: usize,
     next_id: u64,
@@ -27,6 +29,7 @@ pub(crate) struct Scheduler {
 }
 
 /// What a sequence has in the step under way.
+#[derive(Clone, Copy)]
 struct Part {
     slot: usize,
     rows: usize,
@@ -36,8 +39,9 @@ struct Part {
 impl Scheduler {
     pub fn new(runner: Runner, pool: Pool, tokenizer: Arc<Tokenizer>, sequences: usize) -> Scheduler {
         let budget = runner.most_rows();
-        let running = (0..sequences.clamp(1, SEQS)).map(|_| None).collect();
-        Scheduler { runner, pool, tokenizer, running, waiting: VecDeque::new(), budget, next_id: 0, broken: None }
+        let running: Vec<_> = (0..sequences.clamp(1, SEQS)).map(|_| None).collect();
+        let (waiting, parts) = (VecDeque::new(), Vec::with_capacity(running.len()));
+        Scheduler { runner, pool, tokenizer, running, waiting, parts, budget, next_id: 0, broken: None }
     }
 
     /// A sequence joins; it begins when there are a slot and pages. Gives the number by which it can be ended.
@@ -84,15 +88,15 @@ impl Scheduler {
         }
         let swept = self.sweep();
         self.admit()?;
-        let parts = self.compose(unread);
-        if parts.is_empty() {
+        self.compose(unread);
+        if self.parts.is_empty() {
             return Ok(swept);
         }
-        let scored = parts.iter().any(|p| p.draws && self.wants_scores(p.slot));
-        let logits = parts.iter().any(|p| matches!(self.sequence(p.slot).goal, Goal::Logits));
+        let scored = self.parts.iter().any(|p| p.draws && self.wants_scores(p.slot));
+        let logits = self.parts.iter().any(|p| matches!(self.sequence(p.slot).goal, Goal::Logits));
         self.runner.run(scored, logits)?;
-        for part in parts {
-            self.collect(&part);
+        for i in 0..self.parts.len() {
+            self.collect(self.parts[i]);
         }
         Ok(true)
     }
@@ -150,10 +154,10 @@ impl Scheduler {
     }
 
     /// Decodes come first, so that a long prompt does not hold them up; chunks of prompts fill the budget.
-    fn compose(&mut self, unread: bool) -> Vec<Part> {
+    fn compose(&mut self, unread: bool) {
         self.runner.step.clear();
         self.runner.cached = 0;
-        let mut parts = Vec::new();
+        self.parts.clear();
         for decode in [true, false] {
             for (slot, s) in self.running.iter_mut().enumerate() {
                 let Some(s) = s else { continue };
@@ -172,14 +176,13 @@ impl Scheduler {
                 let tables = &[s.table.pages()];
                 self.runner.step.push(&SeqStep { slot, tokens, tables, logits, sampler });
                 self.runner.cached += s.fed + rows;
-                parts.push(Part { slot, rows, draws: sampler.is_some() });
+                self.parts.push(Part { slot, rows, draws: sampler.is_some() });
             }
         }
-        parts
     }
 
     /// A sequence takes its part of the results.
-    fn collect(&mut self, part: &Part) {
+    fn collect(&mut self, part: Part) {
         let Some(s) = &mut self.running[part.slot] else { return };
         s.fed += part.rows;
         s.steps += 1;

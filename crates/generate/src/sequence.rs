@@ -32,6 +32,8 @@ pub(crate) struct Draw {
     pub ends: Vec<u32>,
     pub stops: StopRules,
     pub decoder: Decoder,
+    /// What the stop rules let through of a token; kept for its memory.
+    pub bytes: Vec<u8>,
 }
 
 pub(crate) struct Sequence {
@@ -89,8 +91,9 @@ impl Sequence {
         if let Some(top) = draw.logprobs {
             piece.logprobs.extend(drawn.score(id, top));
         }
-        let (mut bytes, is_end) = (Vec::new(), draw.stops.is_end(id));
-        let stopped = !is_end && draw.stops.feed(tokenizer.piece(id).unwrap_or_default(), &mut bytes);
+        draw.bytes.clear();
+        let is_end = draw.stops.is_end(id);
+        let stopped = !is_end && draw.stops.feed(tokenizer.piece(id).unwrap_or_default(), &mut draw.bytes);
         let finish = if is_end {
             Some(FinishReason::End)
         } else if stopped {
@@ -98,7 +101,7 @@ impl Sequence {
         } else {
             (index + 1 >= draw.limit).then_some(draw.at_limit)
         };
-        piece.text.push_str(draw.decoder.push(&bytes));
+        piece.text.push_str(draw.decoder.push(&draw.bytes));
         output.pieces.push_back(piece);
         if let Some(finish) = finish {
             output.end(finish, &draw.rest());

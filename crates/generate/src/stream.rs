@@ -71,8 +71,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(handle: Handle, seed: u64) -> Stream {
-        Stream { handle, seed, ids: Vec::new(), failed: false }
+    /// `ids` has room for the tokens that can come.
+    pub(crate) fn new(handle: Handle, seed: u64, ids: Vec<u32>) -> Stream {
+        Stream { handle, seed, ids, failed: false }
     }
 
     /// The seed of its draws.

@@ -11,7 +11,7 @@
 /// assert_eq!(decoder.push(b"\xA9\xF0\x9F"), "é");
 /// assert_eq!(decoder.finish(), "\u{FFFD}");
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     /// The first bytes of a character whose others have not come: at most 3.
     pending: Vec<u8>,
@@ -19,10 +19,19 @@ pub struct Decoder {
     text: String,
 }
 
+/// Bytes of a token's text up to which nothing is allocated.
+const ROOM: usize = 512;
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder::new()
+    }
+}
+
 impl Decoder {
     /// A decoder at the start of a text.
     pub fn new() -> Decoder {
-        Decoder::default()
+        Decoder { pending: Vec::with_capacity(ROOM), text: String::with_capacity(ROOM) }
     }
 
     /// Takes bytes and gives the characters that are whole now.

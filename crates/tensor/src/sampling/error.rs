@@ -1,5 +1,7 @@
 //! What can be wrong with a chain, and with a row.
 
+use crate::NoMemory;
+
 /// Why a row has no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -27,6 +29,12 @@ pub enum SampleError {
         /// What was asked for.
         bytes: usize,
     },
+}
+
+impl From<NoMemory> for SampleError {
+    fn from(error: NoMemory) -> SampleError {
+        SampleError::NoMemory { bytes: usize::try_from(error.bytes).unwrap_or(usize::MAX) }
+    }
 }
 
 /// Why a chain can't be used.

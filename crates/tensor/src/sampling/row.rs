@@ -1,6 +1,7 @@
 //! The logits of a row on their way through a chain.
 
 use super::SampleError;
+use crate::NoMemory;
 use std::cmp::Ordering;
 
 /// A token that is still there.
@@ -49,6 +50,17 @@ impl Workspace {
     /// No memory yet; it grows with the first row.
     pub fn new() -> Workspace {
         Workspace::default()
+    }
+
+    /// Room for rows of so many tokens, and sequences of so many positions: what fits allocates nothing.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn reserve(&mut self, tokens: usize, positions: usize) -> Result<(), NoMemory> {
+        reserve(&mut self.logits, tokens)?;
+        reserve(&mut self.set, tokens)?;
+        reserve(&mut self.counts, tokens.max(positions))?;
+        reserve(&mut self.deviations, tokens)
     }
 
     /// Begins a row.
@@ -146,13 +158,13 @@ impl Workspace {
 }
 
 /// Room for `n` elements in an emptied vector.
-pub(super) fn reserve<T>(vec: &mut Vec<T>, n: usize) -> Result<(), SampleError> {
+pub(super) fn reserve<T>(vec: &mut Vec<T>, n: usize) -> Result<(), NoMemory> {
     vec.clear();
-    vec.try_reserve(n).map_err(|_| SampleError::NoMemory { bytes: n.saturating_mul(size_of::<T>()) })
+    vec.try_reserve(n).map_err(|_| NoMemory { bytes: n.saturating_mul(size_of::<T>()) as u64 })
 }
 
 /// `n` zeros.
-pub(super) fn zeroed(vec: &mut Vec<u32>, n: usize) -> Result<(), SampleError> {
+pub(super) fn zeroed(vec: &mut Vec<u32>, n: usize) -> Result<(), NoMemory> {
     reserve(vec, n)?;
     vec.resize(n, 0);
     Ok(())

@@ -1,0 +1,94 @@
+//! Nothing is allocated in a decode step, from composing it to reading its results, on any thread. A test binary of its
+//! own, because it counts what the whole process allocates.
+//!
+//! What is not part of the step: the pieces that a reader takes away, which are one list of tokens and, if there is text,
+//! one text each. They are taken off the count; whatever is left over is a fault.
+#![allow(unsafe_code)]
+
+use inkstone::{Model, ModelOptions, Options, Piece, Stream};
+use inkstone_tests::{assets, oracle};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Allocations of all threads.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it is; the counter is a static number.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise; the pointer came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise; the pointer came from `System`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Steps before the count begins: the prompt's, and those in which each plan is made ready.
+const WARM_UP: usize = 4;
+/// Steps that are counted, over several pages of the caches.
+const STEPS: usize = 150;
+
+/// All stages of the chain, so that each has worked once before the count begins.
+fn sampling() -> Options {
+    let chain = Options::default().temperature(0.9).top_k(50).top_p(0.95).min_p(0.01).typical_p(0.98);
+    let chain = chain.repeat_penalty(1.1).frequency_penalty(0.1).presence_penalty(0.1);
+    chain.seed(7).stop("never in a story: \u{1}\u{2}").unlimited().ignore_end(true)
+}
+
+/// What a piece itself is made of.
+fn parts(piece: &Piece) -> usize {
+    usize::from(!piece.ids.is_empty()) + usize::from(!piece.text.is_empty())
+}
+
+/// Takes a piece of each stream; gives the allocations that are left over.
+fn round(streams: &mut [Stream]) -> usize {
+    let before = COUNT.load(Ordering::Relaxed);
+    let mut own = 0;
+    for stream in streams {
+        own += parts(&stream.next().expect("more text").unwrap());
+    }
+    COUNT.load(Ordering::Relaxed) - before - own
+}
+
+fn nothing_is_allocated(file: &Path, threads: usize, options: &Options, sequences: usize) {
+    let open = ModelOptions::default().engine("cpu").threads(threads).ctx(512).sequences(sequences);
+    let model = Model::open_with(file, &open).unwrap();
+    let stream = |i: usize| model.stream("Once upon a time".split_at(6 + i).0, options).unwrap();
+    let mut streams: Vec<Stream> = (0..sequences).map(stream).collect();
+    for _ in 0..WARM_UP {
+        round(&mut streams);
+    }
+    for step in WARM_UP..WARM_UP + STEPS {
+        let left = round(&mut streams);
+        assert_eq!(left, 0, "{} with {threads} threads, {sequences} sequences, step {step}", file.display());
+    }
+}
+
+#[test]
+fn nothing_is_allocated_in_a_decode_step() {
+    let (counted, word) = (COUNT.load(Ordering::Relaxed), Box::new(1));
+    assert!(COUNT.load(Ordering::Relaxed) > counted && *word == 1, "the counter counts");
+    let greedy = Options::default().temperature(0.0).unlimited().ignore_end(true);
+    let (draft, target) = (assets("story-draft-q8_0.gguf"), oracle("story/story-5m-q4_k_m.gguf"));
+    for threads in [1, 2, 3] {
+        nothing_is_allocated(&draft, threads, &greedy, 1);
+    }
+    nothing_is_allocated(&draft, 2, &sampling(), 3);
+    nothing_is_allocated(&target, 2, &sampling(), 1);
+}
