@@ -1,6 +1,7 @@
 //! Memory of a worker. It is made as large as the plans need when they are prepared, so that no step allocates, whichever
 //! worker comes to run a kernel for the first time.
 
+use crate::kernels::Buffers;
 use inkstone_compute::{Plan, Region};
 use inkstone_tensor::sampling::Workspace;
 use inkstone_tensor::{NoMemory, Op, Sizes};
@@ -15,6 +16,8 @@ const LEAST: usize = 1 << 14;
 #[derive(Default)]
 pub struct Scratch {
     floats: Vec<f32>,
+    /// Of products.
+    pub(crate) products: Buffers,
     /// Of sampling.
     pub(crate) sampling: Workspace,
     /// Tokens of a sequence.
@@ -63,13 +66,14 @@ impl Scratch {
     /// Room for what a plan needs.
     pub(crate) fn reserve(&mut self, need: &Need) -> Result<(), NoMemory> {
         room(&mut self.floats, need.floats)?;
+        self.products.reserve(need.floats)?;
         room(&mut self.ids, need.positions)?;
         self.sampling.reserve(need.tokens, need.positions)
     }
 }
 
 /// Capacity for `n` elements; the system gives memory for those that are touched.
-fn room<T>(values: &mut Vec<T>, n: usize) -> Result<(), NoMemory> {
+pub(crate) fn room<T>(values: &mut Vec<T>, n: usize) -> Result<(), NoMemory> {
     let more = n.saturating_sub(values.len());
     values.try_reserve_exact(more).map_err(|_| NoMemory { bytes: n.saturating_mul(size_of::<T>()) as u64 })
 }

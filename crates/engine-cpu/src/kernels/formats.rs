@@ -1,7 +1,7 @@
 //! Every format of quantised weights as bytes without sign, an integer offset and scales: what the one product of bytes
 //! takes. They are read from panels (see `panel`), 16 rows at a time.
 
-use crate::isa::{LANES, Words};
+use crate::isa::{Floats, LANES, Words};
 use crate::panel::ROWS;
 use inkstone_tensor::DType;
 
@@ -86,7 +86,7 @@ struct Blocks<'a, I> {
 /// A vector of words of a column.
 type W<I> = <I as Words>::W;
 /// A vector of floats of a column.
-type F<I> = <I as Words>::F;
+type F<I> = <I as Floats>::F;
 
 impl<I: Words> Blocks<'_, I> {
     /// The words at byte `at`.

@@ -2,11 +2,10 @@
 //! multiply-adds a lane; lanes that a tail lacks keep their value, and all are folded at the end.
 
 use super::decoded::decode_row;
-use super::on;
-use crate::isa::{Floats, LANES};
-use crate::tile::Tile;
+use super::product::{Activations, Weight, first};
+use crate::isa::{Body, Floats, LANES, Portable};
 use inkstone_tensor::DType;
-use inkstone_tensor::step::StepError;
+use std::ops::Range;
 
 /// What this reads; all are exact in f32.
 pub(super) const WEIGHTS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
@@ -14,37 +13,55 @@ pub(super) const WEIGHTS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 /// Rows of the weight side by side: independent chains hide the latency of each.
 const ROWS: usize = 4;
 
-pub(super) fn linear<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
-    on!(I, product, tile)
+/// See [`super::product::columns`].
+pub(super) fn columns<I: Floats>(
+    x: Activations,
+    weight: &Weight,
+    cols: Range<usize>,
+    work: &mut Vec<f32>,
+    out: &mut [f32],
+) {
+    match I::detect() {
+        Some(isa) => isa.run(Call { isa, x, weight, cols, work, out }),
+        None => columns::<Portable>(x, weight, cols, work, out),
+    }
 }
 
-#[inline(always)]
-fn product<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
-    let [x, w] = [tile.ins[0], tile.ins[1]];
-    let bias = tile.ins.get(2).copied();
-    let out = &mut tile.outs[0];
-    let (rows, cols, k) = (out.rows.clone(), out.cols.clone(), x.ty.cols);
-    let floats = tile.scratch.floats(ROWS * k + cols.len());
-    let (block, biases) = floats.split_at_mut(ROWS * k);
-    if let Some(bias) = bias {
-        decode_row(&bias, 0, cols.start, biases);
-    }
-    for first in cols.clone().step_by(ROWS) {
-        let count = ROWS.min(cols.end - first);
-        for (i, row) in block.chunks_exact_mut(k).enumerate().take(count) {
-            decode_row(&w, first + i, 0, row);
+struct Call<'c, 'v, I> {
+    isa: I,
+    x: Activations<'v>,
+    weight: &'c Weight<'v>,
+    cols: Range<usize>,
+    work: &'c mut Vec<f32>,
+    out: &'c mut [f32],
+}
+
+impl<I: Floats> Body for Call<'_, '_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Call { isa, x, weight, cols, work, out } = self;
+        let k = weight.w.ty.cols;
+        let (block, biases) = first(work, ROWS * k + cols.len()).split_at_mut(ROWS * k);
+        if let Some(bias) = weight.bias {
+            decode_row(&bias, 0, cols.start, biases);
         }
-        let row = |i: usize| &block[i.min(count - 1) * k..][..k];
-        let weights = [row(0), row(1), row(2), row(3)];
-        for r in rows.clone() {
-            let sums = dots(isa, x.row::<f32>(r), weights);
-            let at = first - cols.start;
-            for (i, out) in out.row::<f32>(r)[at..at + count].iter_mut().enumerate() {
-                *out = if bias.is_some() { sums[i] + biases[at + i] } else { sums[i] };
+        for at in (0..cols.len()).step_by(ROWS) {
+            let count = ROWS.min(cols.len() - at);
+            for (i, row) in block.chunks_exact_mut(k).enumerate().take(count) {
+                decode_row(&weight.w, cols.start + at + i, 0, row);
+            }
+            let row = |i: usize| &block[i.min(count - 1) * k..][..k];
+            let weights = [row(0), row(1), row(2), row(3)];
+            for (r, out) in out.chunks_exact_mut(cols.len()).enumerate() {
+                let sums = dots(isa, bytemuck::cast_slice(x.row(r)), weights);
+                for (i, out) in out[at..at + count].iter_mut().enumerate() {
+                    *out = if weight.bias.is_some() { sums[i] + biases[at + i] } else { sums[i] };
+                }
             }
         }
     }
-    Ok(())
 }
 
 #[inline(always)]

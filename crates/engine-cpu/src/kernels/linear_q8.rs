@@ -6,12 +6,13 @@
 
 use super::decoded::decode_row;
 use super::formats::{Format, Group, with_format};
+use super::product::{Activations, Weight, first};
 use crate::isa::{Body, LANES, Portable, Words};
 use crate::memory::View;
 use crate::panel::{PANEL16, ROWS, pack};
-use crate::tile::Tile;
 use inkstone_tensor::DType;
-use inkstone_tensor::step::StepError;
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Groups that are unpacked at once for more rows of a step than are done directly: they stay in the first cache.
 const GROUPS: usize = 8;
@@ -22,57 +23,67 @@ const ACTIVATIONS: usize = 40;
 /// Bytes of a column of the largest blocks.
 const LARGEST: usize = ROWS * 210;
 
-pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
-    match I::detect() {
-        Some(isa) => isa.run(Call(isa, tile)),
-        None => Call(Portable, tile).call(),
-    }
-    Ok(())
+/// See [`super::product::columns`].
+pub(super) fn columns<I: Words>(
+    x: Activations,
+    weight: &Weight,
+    cols: Range<usize>,
+    work: &mut Vec<f32>,
+    out: &mut [f32],
+) {
+    with_format!(weight.w.ty.dtype, run::<I>(x, weight, cols, work, out))
 }
 
-struct Call<'t, 'a, 'm, I>(I, &'t mut Tile<'a, 'm>);
+/// Not inlined: compiled once for each format and set.
+fn run<I: Words, F: Format>(x: Activations, weight: &Weight, cols: Range<usize>, work: &mut Vec<f32>, out: &mut [f32]) {
+    match I::detect() {
+        Some(isa) => isa.run(Call { isa, x, weight, cols, work, out, format: PhantomData::<F> }),
+        None => run::<Portable, F>(x, weight, cols, work, out),
+    }
+}
 
-impl<I: Words> Body for Call<'_, '_, '_, I> {
+struct Call<'c, 'v, I, F> {
+    isa: I,
+    x: Activations<'v>,
+    weight: &'c Weight<'v>,
+    cols: Range<usize>,
+    work: &'c mut Vec<f32>,
+    out: &'c mut [f32],
+    format: PhantomData<F>,
+}
+
+impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let dtype = self.1.ins[1].ty.dtype;
-        with_format!(dtype, product::<I>(self.0, self.1))
-    }
-}
-
-#[inline(always)]
-fn product<I: Words, F: Format>(isa: I, tile: &mut Tile) {
-    let [x, w] = [tile.ins[0], tile.ins[1]];
-    let bias = tile.ins.get(2).copied();
-    let out = &mut tile.outs[0];
-    let (rows, cols) = (out.rows.clone(), out.cols.clone());
-    let floats = tile.scratch.floats(rows.len() * LANES + cols.len());
-    let (sums, biases) = floats.split_at_mut(rows.len() * LANES);
-    let sums = sums.as_chunks_mut::<LANES>().0;
-    biases.fill(0.0);
-    if let Some(bias) = bias {
-        decode_row(&bias, 0, cols.start, biases);
-    }
-    for first in (cols.start / LANES * LANES..cols.end).step_by(LANES) {
-        panel::<I, F>(isa, &w, first, &x, rows.start, sums);
-        // A tile may begin or end inside a panel.
-        let lanes = cols.start.max(first)..cols.end.min(first + LANES);
-        let at = lanes.start - cols.start;
-        for (sum, r) in sums.iter().zip(rows.clone()) {
-            let out = &mut out.row::<f32>(r)[at..at + lanes.len()];
-            for ((out, sum), b) in out.iter_mut().zip(&sum[lanes.start - first..]).zip(&biases[at..]) {
-                *out = if bias.is_some() { sum + b } else { *sum };
+        let Call { isa, x, weight, cols, work, out, .. } = self;
+        let rows = x.count();
+        let (sums, biases) = first(work, rows * LANES + cols.len()).split_at_mut(rows * LANES);
+        let sums = sums.as_chunks_mut::<LANES>().0;
+        biases.fill(0.0);
+        if let Some(bias) = weight.bias {
+            decode_row(&bias, 0, cols.start, biases);
+        }
+        for panel in (cols.start / LANES * LANES..cols.end).step_by(LANES) {
+            panel_sums::<I, F>(isa, &weight.w, panel, x, sums);
+            // A tile may begin or end inside a panel.
+            let lanes = cols.start.max(panel)..cols.end.min(panel + LANES);
+            let at = lanes.start - cols.start;
+            for (sum, out) in sums.iter().zip(out.chunks_exact_mut(cols.len())) {
+                let sum = &sum[lanes.start - panel..][..lanes.len()];
+                for ((out, sum), b) in out[at..].iter_mut().zip(sum).zip(&biases[at..]) {
+                    *out = if weight.bias.is_some() { sum + b } else { *sum };
+                }
             }
         }
     }
 }
 
-/// The 16 columns of the result from `first` on, of the rows of `x` from `row` on.
+/// The 16 columns of the result from `first` on, of all rows.
 #[inline(always)]
-fn panel<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usize, sums: &mut [[f32; LANES]]) {
-    let activations = |r: usize| x.row_bytes(row + r).as_chunks::<ACTIVATIONS>().0;
+fn panel_sums<I: Words, F: Format>(isa: I, w: &View, first: usize, x: Activations, sums: &mut [[f32; LANES]]) {
+    let activations = |r: usize| x.row(r).as_chunks::<ACTIVATIONS>().0;
     match sums {
         [sum] => [*sum] = direct::<I, F, 1>(isa, w, first, [activations(0)]),
         [a, b] => [*a, *b] = direct::<I, F, 2>(isa, w, first, [activations(0), activations(1)]),
@@ -82,7 +93,7 @@ fn panel<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usi
             let found = direct::<I, F, SIDE>(isa, w, first, std::array::from_fn(|i| activations(i.min(last))));
             sums.copy_from_slice(&found[..=last]);
         }
-        _ => chunk::<I, F>(isa, w, first, x, row, sums),
+        _ => chunk::<I, F>(isa, w, first, x, sums),
     }
 }
 
@@ -116,13 +127,13 @@ fn direct<I: Words, F: Format, const N: usize>(
 
 /// Many rows of a step: some groups are unpacked, then all rows use them.
 #[inline(always)]
-fn chunk<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usize, sums: &mut [[f32; LANES]]) {
+fn chunk<I: Words, F: Format>(isa: I, w: &View, first: usize, x: Activations, sums: &mut [[f32; LANES]]) {
     let mut buffer = [0; LARGEST];
     let words = [isa.splat(0); 8];
     let none = isa.splat_float(0.0);
     let mut groups = [Group::<I> { q: words, d: none, m: none, scale: [words[0]; 2], minimum: [words[0]; 2] }; GROUPS];
     sums.as_flattened_mut().fill(0.0);
-    let count = x.ty.cols / 32;
+    let count = w.ty.cols / 32;
     for from in (0..count).step_by(GROUPS) {
         let count = GROUPS.min(count - from);
         for (i, group) in groups.iter_mut().enumerate().take(count) {
@@ -132,7 +143,7 @@ fn chunk<I: Words, F: Format>(isa: I, w: &View, first: usize, x: &View, row: usi
         for (r, sums) in sums.chunks_mut(SIDE).enumerate() {
             let last = sums.len() - 1;
             let rows: [_; SIDE] = std::array::from_fn(|i| {
-                let x = x.row_bytes(row + r * SIDE + i.min(last)).as_chunks::<ACTIVATIONS>().0;
+                let x = x.row(r * SIDE + i.min(last)).as_chunks::<ACTIVATIONS>().0;
                 &x[from..from + count]
             });
             let mut found = [none; SIDE];

@@ -5,10 +5,12 @@ mod cached;
 mod copies;
 mod decoded;
 mod formats;
+mod fused;
 mod layer_norm;
 mod linear_f32;
 mod linear_q8;
 mod map;
+mod product;
 mod quantize;
 mod rms_norm;
 mod rope;
@@ -22,6 +24,8 @@ use crate::tile::Entry;
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
 use inkstone_tensor::{DType, Op, Type};
 use std::sync::Arc;
+
+pub(crate) use product::Buffers;
 
 /// Sums in f32 over 16 lanes, one chain of fused multiply-adds a lane.
 pub const F32: Numerics = Numerics("f32/l16");
@@ -38,7 +42,6 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("gather_rows", copies::gather_rows, whole),
     ("kv_write", copies::kv_write, whole),
     ("history_write", copies::history_write, whole),
-    ("quantize", quantize::quantize, by_rows),
     ("sample", state::sample, one_row),
     ("score", state::score, one_row),
     ("accept", state::accept, whole),
@@ -71,6 +74,27 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
     Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
 }
 
+/// What kernels of regions around products do, and its arithmetic: what may come before products first.
+const MEMBERS_Q8: &[(&str, Numerics)] =
+    &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", Q8), ("map", F32)];
+const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
+/// Most rows of a region that begins with a norm or an encoding: each worker does it for all rows.
+const PROLOGUE_ROWS: usize = 8;
+
+/// A kernel of regions that begin with something before the products.
+fn first(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
+    Kernel { members, rows: PROLOGUE_ROWS, ..of }
+}
+
+/// A kernel of regions that begin with the products.
+fn then(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
+    Kernel { members: &members[members.len() - 2..], ..of }
+}
+
+fn norm_quantize() -> Kernel {
+    Kernel { members: &MEMBERS_Q8[..3], ..common(F32, by_rows) }
+}
+
 /// The table for these instruction sets, best first.
 pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
     let q8 = || Kernel {
@@ -86,8 +110,21 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
     };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
-    vectored!(sets, "linear", "linear.f32", linear_f32::linear, f32())
-        .chain(vectored!(sets, "linear", "linear.q8", linear_q8::linear, q8()))
+    vectored!(sets, "linear", "linear.f32", product::linear, f32())
+        .chain(vectored!(sets, "linear", "linear.q8", product::linear, q8()))
+        .chain(vectored!(sets, "norm_glu", "norm_glu.q8", fused::products, first(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "norm_glu", "norm_glu.f32", fused::products, first(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "glu", "glu.q8", fused::products, then(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "glu", "glu.f32", fused::products, then(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.q8", fused::products, first(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.f32", fused::products, first(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "linear_map", "quantize_linear_map.q8", fused::products, first(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "linear_map", "linear_map.q8", fused::products, then(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "linear_map", "linear_map.f32", fused::products, then(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "norm_linear", "norm_linear.q8", fused::products, first(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "norm_linear", "norm_linear.f32", fused::products, first(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "norm_quantize", "norm_quantize", fused::norm_quantize, norm_quantize()))
+        .chain(vectored!(sets, "quantize", "quantize", quantize::quantize, common(Numerics::DEFINITION, by_rows)))
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))

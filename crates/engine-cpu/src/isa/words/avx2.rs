@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::Words;
-use crate::isa::{Avx2, F16x};
+use crate::isa::Avx2;
 use std::arch::x86_64::*;
 
 /// A method that does the same to both halves of its vectors. The comment holds for all of them.
@@ -18,11 +18,9 @@ macro_rules! halfwise {
 }
 
 type W = [__m256i; 2];
-type F = [__m256; 2];
 
 impl Words for Avx2 {
     type W = W;
-    type F = F;
 
     halfwise! {
         load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
@@ -38,11 +36,6 @@ impl Words for Avx2 {
         lookup(table: &[u8; 16], a: W; i) -> __m256i =
             _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())), a[i]);
         to_floats(a: W; i) -> __m256 = _mm256_cvtepi32_ps(a[i]);
-        halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()));
-        floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));
-        splat_float(x: f32; _i) -> __m256 = _mm256_set1_ps(x);
-        product(a: F, b: F; i) -> __m256 = _mm256_mul_ps(a[i], b[i]);
-        fma(a: F, b: F, c: F; i) -> __m256 = _mm256_fmadd_ps(a[i], b[i], c[i]);
     }
 
     /// A byte of 128 times one of 127, twice, fits into 16 bits. Larger ones do not: their even and odd bytes are widened
@@ -68,16 +61,5 @@ impl Words for Avx2 {
             }
             out
         }
-    }
-
-    #[inline(always)]
-    fn lanes(self, a: F) -> F16x {
-        let mut lanes = [0.0; 16];
-        // SAFETY: `self` proves that the machine has AVX2; 8 floats are written at 0 and at 8 of 16.
-        unsafe {
-            _mm256_storeu_ps(lanes.as_mut_ptr(), a[0]);
-            _mm256_storeu_ps(lanes.as_mut_ptr().add(8), a[1]);
-        }
-        lanes
     }
 }

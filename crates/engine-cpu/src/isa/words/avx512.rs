@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::Words;
-use crate::isa::{Avx512, F16x};
+use crate::isa::Avx512;
 use std::arch::x86_64::*;
 
 /// A method of one instruction, or of some that need nothing but the set. The comment holds for all of them.
@@ -19,7 +19,6 @@ macro_rules! simply {
 
 impl Words for Avx512 {
     type W = __m512i;
-    type F = __m512;
 
     simply! {
         load(bytes: &[u8; 64]) -> __m512i = _mm512_loadu_si512(bytes.as_ptr().cast());
@@ -35,24 +34,11 @@ impl Words for Avx512 {
         lookup(table: &[u8; 16], a: __m512i) -> __m512i =
             _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())), a);
         to_floats(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
-        halves(bytes: &[u8; 32]) -> __m512 = _mm512_cvtph_ps(_mm256_loadu_si256(bytes.as_ptr().cast()));
-        floats(lanes: &F16x) -> __m512 = _mm512_loadu_ps(lanes.as_ptr());
-        splat_float(x: f32) -> __m512 = _mm512_set1_ps(x);
-        product(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
-        fma(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
     }
 
     #[inline(always)]
     fn dot<const SMALL: bool>(self, sums: __m512i, w: __m512i, a: [i8; 4]) -> __m512i {
         // SAFETY: `self` proves that the machine has VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(i32::from_le_bytes(a.map(|b| b as u8)))) }
-    }
-
-    #[inline(always)]
-    fn lanes(self, a: __m512) -> F16x {
-        let mut lanes = [0.0; 16];
-        // SAFETY: `self` proves that the machine has AVX-512; 16 floats are written to 16.
-        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), a) };
-        lanes
     }
 }

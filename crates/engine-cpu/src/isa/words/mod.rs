@@ -1,4 +1,4 @@
-//! What products of bytes are made of: 16 words of 32 bits, also seen as 64 bytes, and 16 floats beside them.
+//! What products of bytes are made of: 16 words of 32 bits, also seen as 64 bytes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -6,14 +6,12 @@ mod avx2;
 mod avx512;
 mod portable;
 
-use super::{F16x, Isa};
+use super::Floats;
 
-/// 16 lanes of words and of floats; lanes are rows of a weight. Integers wrap; floats round once an operation.
-pub trait Words: Isa {
+/// 16 lanes of words; lanes are rows of a weight. Integers wrap.
+pub trait Words: Floats {
     /// 16 words, or 64 bytes: byte b of word i is byte 4 i + b.
     type W: Copy;
-    /// 16 floats.
-    type F: Copy;
 
     /// Words as they lie in memory.
     fn load(self, bytes: &[u8; 64]) -> Self::W;
@@ -45,16 +43,4 @@ pub trait Words: Isa {
 
     /// Words with a sign as floats, rounded to nearest.
     fn to_floats(self, a: Self::W) -> Self::F;
-    /// 16 numbers of half precision.
-    fn halves(self, bytes: &[u8; 32]) -> Self::F;
-    /// Lanes as they lie in memory.
-    fn floats(self, lanes: &F16x) -> Self::F;
-    /// The same float everywhere.
-    fn splat_float(self, x: f32) -> Self::F;
-    /// Products.
-    fn product(self, a: Self::F, b: Self::F) -> Self::F;
-    /// a b + c, rounded once.
-    fn fma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
-    /// The lanes.
-    fn lanes(self, a: Self::F) -> F16x;
 }

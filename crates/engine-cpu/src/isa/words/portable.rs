@@ -2,7 +2,6 @@
 
 use super::Words;
 use crate::isa::{F16x, LANES, Portable};
-use half::f16;
 
 #[inline(always)]
 fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
@@ -11,7 +10,6 @@ fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
 
 impl Words for Portable {
     type W = [u32; LANES];
-    type F = F16x;
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {
@@ -69,39 +67,5 @@ impl Words for Portable {
     #[inline(always)]
     fn to_floats(self, a: [u32; LANES]) -> F16x {
         a.map(|a| a as i32 as f32)
-    }
-
-    /// By bits: no call, so that it is compiled for vectors. Exact.
-    #[inline(always)]
-    fn halves(self, bytes: &[u8; 32]) -> F16x {
-        std::array::from_fn(|i| {
-            let bits = u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]]);
-            let (sign, rest) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7fff));
-            if rest >= 0x7c00 {
-                return f16::from_bits(bits).to_f32_const();
-            }
-            let magnitude = f32::from_bits(rest << 13) * f32::from_bits(0x7780_0000); // 2^112
-            f32::from_bits(sign | magnitude.to_bits())
-        })
-    }
-    #[inline(always)]
-    fn floats(self, lanes: &F16x) -> F16x {
-        *lanes
-    }
-    #[inline(always)]
-    fn splat_float(self, x: f32) -> F16x {
-        [x; LANES]
-    }
-    #[inline(always)]
-    fn product(self, a: F16x, b: F16x) -> F16x {
-        std::array::from_fn(|i| a[i] * b[i])
-    }
-    #[inline(always)]
-    fn fma(self, a: F16x, b: F16x, c: F16x) -> F16x {
-        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
-    }
-    #[inline(always)]
-    fn lanes(self, a: F16x) -> F16x {
-        a
     }
 }

@@ -1,0 +1,213 @@
+//! Regions around products: before them a norm, the encoding of activations, or both, which each worker does once a step;
+//! after them a map of their results. The functions are those of the single ops, so the bits are theirs, too.
+
+use super::decoded::decode_row;
+use super::product::{Activations, Buffers, Weight, columns, first, put};
+use super::{layer_norm, map, quantize, rms_norm};
+use crate::isa::{Body, Floats, Portable, Words};
+use crate::memory::{View, ViewMut};
+use crate::tile::Tile;
+use inkstone_tensor::body::{self, Node, ValueId};
+use inkstone_tensor::ops::Map;
+use inkstone_tensor::step::StepError;
+use inkstone_tensor::{Op, Type};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// The nodes of a region, with its operands: `[norm] [quantize] linear.. [map]`.
+struct Parts<'t, 'v> {
+    body: &'t body::Body,
+    ins: &'t [View<'v>],
+    norm: Option<&'t Node>,
+    quantize: Option<&'t Node>,
+    products: &'t [Node],
+    map: Option<(&'t Node, &'t Map)>,
+}
+
+/// The first node, if its op is such a one.
+fn take<'t>(nodes: &mut &'t [Node], is: fn(&Op) -> bool) -> Option<&'t Node> {
+    let (node, rest) = nodes.split_first().filter(|(n, _)| is(&n.op))?;
+    *nodes = rest;
+    Some(node)
+}
+
+impl<'t, 'v> Parts<'t, 'v> {
+    /// `None`: another kind of region, or one whose nodes read something else.
+    fn of(op: &'t Op, ins: &'t [View<'v>]) -> Option<Parts<'t, 'v>> {
+        let Op::Region(region) = op else { return None };
+        let body = &region.body;
+        let mut nodes = &body.nodes[..];
+        let norm = take(&mut nodes, |op| matches!(op, Op::RmsNorm(_) | Op::LayerNorm(_)));
+        let quantize = take(&mut nodes, |op| matches!(op, Op::Quantize(_)));
+        let map = nodes.last().and_then(|n| if let Op::Map(map) = &n.op { Some((n, map)) } else { None });
+        let products = &nodes[..nodes.len() - usize::from(map.is_some())];
+        let parts = Parts { body, ins, norm, quantize, products, map };
+
+        // Each reads what the one before it made, and all products the same.
+        let after = |before: Option<&Node>, n: &Node| before.is_none_or(|b| n.ins.first() == b.outs.first());
+        let last = quantize.or(norm);
+        let sound = quantize.is_none_or(|q| after(norm, q))
+            && products
+                .iter()
+                .all(|n| matches!(n.op, Op::Linear(_)) && after(last, n) && n.ins[0] == products[0].ins[0])
+            && map.is_none_or(|(n, _)| body.outputs[..] == n.outs[..]);
+        sound.then_some(parts)
+    }
+
+    /// What an operand of the region is in this tile.
+    fn operand(&self, v: ValueId) -> View<'v> {
+        let at = self.body.inputs.iter().position(|input| *input == v);
+        at.map(|i| self.ins[i]).unwrap_or_else(|| panic!("{v} is no operand of the region"))
+    }
+
+    fn weight(&self, product: &Node) -> Weight<'v> {
+        Weight { w: self.operand(product.ins[1]), bias: product.ins.get(2).map(|v| self.operand(*v)) }
+    }
+
+    /// Type of what the last node of the prologue makes.
+    fn made(&self) -> Option<Type> {
+        self.quantize.or(self.norm).map(|n| self.body.ty(n.outs[0]))
+    }
+}
+
+pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
+    let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no region of products: {}", tile.op) };
+    let Some(result) = tile.outs.iter().position(|out| !out.cols.is_empty()) else { return Ok(()) };
+    let (rows, out) = (tile.rows.clone(), &mut tile.outs[result]);
+    let Buffers { work, results, normed, encoded } = &mut tile.scratch.products;
+    if tile.first {
+        prologue::<I>(&parts, rows.clone(), work, normed, encoded);
+    }
+    let x = match parts.made() {
+        Some(ty) if parts.quantize.is_some() => Activations::new(ty, &encoded[..rows.len() * ty.row_bytes() as usize]),
+        Some(ty) => Activations::new(ty, bytemuck::cast_slice(&normed[..rows.len() * ty.cols])),
+        None => Activations::of(&parts.operand(parts.products[0].ins[0]), rows.clone()),
+    };
+
+    let (cols, size) = (out.cols.clone(), rows.len() * out.cols.len());
+    let Some((node, map)) = parts.map else {
+        let made = |n: &&Node| n.outs.first() == parts.body.outputs.get(result);
+        let Some(product) = parts.products.iter().find(made) else { panic!("result {result} is made by no product") };
+        let results = first(results, size);
+        columns::<I>(x, &parts.weight(product), cols, work, results);
+        put(out, results);
+        return Ok(());
+    };
+    let results = first(results, parts.products.len() * size);
+    for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
+        columns::<I>(x, &parts.weight(product), cols.clone(), work, results);
+    }
+    epilogue::<I>(Epilogue { parts: &parts, node, map, results, out });
+    Ok(())
+}
+
+/// What all tiles of the step read.
+struct Prologue<'c, 't, 'v, I> {
+    isa: I,
+    parts: &'c Parts<'t, 'v>,
+    rows: Range<usize>,
+    work: &'c mut Vec<f32>,
+    normed: &'c mut Vec<f32>,
+    encoded: &'c mut Vec<u8>,
+}
+
+fn prologue<I: Floats>(
+    parts: &Parts,
+    rows: Range<usize>,
+    work: &mut Vec<f32>,
+    normed: &mut Vec<f32>,
+    encoded: &mut Vec<u8>,
+) {
+    match I::detect() {
+        Some(isa) => isa.run(Prologue { isa, parts, rows, work, normed, encoded }),
+        None => prologue::<Portable>(parts, rows, work, normed, encoded),
+    }
+}
+
+impl<I: Floats> Body for Prologue<'_, '_, '_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Prologue { isa, parts, rows, work, normed, encoded } = self;
+        if let Some(node) = parts.norm {
+            let x = parts.operand(node.ins[0]);
+            let cols = x.ty.cols;
+            let normed = first(normed, rows.len() * cols);
+            let vectors = first(work, cols * (node.ins.len() - 1));
+            for (v, values) in node.ins[1..].iter().zip(vectors.chunks_exact_mut(cols)) {
+                decode_row(&parts.operand(*v), 0, 0, values);
+            }
+            let (weights, biases) = vectors.split_at(cols);
+            for (r, out) in rows.clone().zip(normed.chunks_exact_mut(cols)) {
+                match &node.op {
+                    Op::RmsNorm(op) => rms_norm::row(isa, x.row(r), weights, op.eps, out),
+                    Op::LayerNorm(op) => layer_norm::row(isa, x.row(r), weights, biases, op.eps, out),
+                    other => unreachable!("{other} is no norm"),
+                }
+            }
+        }
+        if let Some(node) = parts.quantize {
+            let ty = parts.body.ty(node.outs[0]);
+            let row = ty.row_bytes() as usize;
+            let encoded = first(encoded, rows.len() * row);
+            for (i, out) in encoded.chunks_exact_mut(row).enumerate() {
+                let x = match parts.norm {
+                    Some(_) => &normed[i * ty.cols..][..ty.cols],
+                    None => parts.operand(node.ins[0]).row(rows.start + i),
+                };
+                quantize::row(isa, ty.dtype, x, out);
+            }
+        }
+    }
+}
+
+/// The map of what the products of a tile gave, one after the other.
+struct Epilogue<'c, 't, 'v, 'm> {
+    parts: &'c Parts<'t, 'v>,
+    node: &'t Node,
+    map: &'t Map,
+    results: &'c [f32],
+    out: &'c mut ViewMut<'m>,
+}
+
+fn epilogue<I: Floats>(call: Epilogue) {
+    match I::detect() {
+        Some(isa) => isa.run(OnSet(isa, call)),
+        None => epilogue::<Portable>(call),
+    }
+}
+
+struct OnSet<'c, 't, 'v, 'm, I>(I, Epilogue<'c, 't, 'v, 'm>);
+
+impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let OnSet(isa, Epilogue { parts, node, map, results, out }) = self;
+        let (rows, cols) = (out.rows.clone(), out.cols.clone());
+        let size = rows.len() * cols.len();
+        for (i, r) in rows.enumerate() {
+            let operand = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
+                Some(p) => &results[p * size + i * cols.len()..][..cols.len()],
+                None => &parts.operand(*v).row(r)[cols.clone()],
+            };
+            let ins: SmallVec<[&[f32]; 8]> = node.ins.iter().map(operand).collect();
+            map::row(isa, &map.0, &ins, out.row(r));
+        }
+    }
+}
+
+/// The kernel of `norm_quantize`.
+pub(super) fn norm_quantize<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
+    let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no norm and encoding: {}", tile.op) };
+    let (rows, out) = (tile.rows.clone(), &mut tile.outs[0]);
+    let Buffers { work, normed, encoded, .. } = &mut tile.scratch.products;
+    prologue::<I>(&parts, rows.clone(), work, normed, encoded);
+    let row = out.ty.row_bytes() as usize;
+    for (r, encoded) in rows.zip(encoded.chunks_exact(row)) {
+        out.row_bytes(r).copy_from_slice(encoded);
+    }
+    Ok(())
+}

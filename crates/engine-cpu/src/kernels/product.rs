@@ -1,0 +1,109 @@
+//! Products of activations with columns of a weight, whatever it is made of; what the kernels of `linear` and those of
+//! regions have in common.
+
+use super::{linear_f32, linear_q8};
+use crate::isa::Words;
+use crate::memory::{View, ViewMut};
+use crate::scratch::room;
+use crate::tile::Tile;
+use inkstone_tensor::step::StepError;
+use inkstone_tensor::{DType, NoMemory, Type};
+use std::ops::Range;
+
+/// Activations of some rows of a step, one after the other: floats, or encoded.
+#[derive(Clone, Copy)]
+pub(super) struct Activations<'a> {
+    dtype: DType,
+    bytes: &'a [u8],
+    row: usize,
+}
+
+impl<'a> Activations<'a> {
+    /// Some rows of a view.
+    pub(super) fn of(view: &View<'a>, rows: Range<usize>) -> Activations<'a> {
+        let row = view.ty.row_bytes() as usize;
+        Activations { dtype: view.ty.dtype, bytes: view.rows_from(rows.start, rows.len()), row }
+    }
+
+    /// Rows of a type that lie one after the other.
+    pub(super) fn new(ty: Type, bytes: &'a [u8]) -> Activations<'a> {
+        Activations { dtype: ty.dtype, bytes, row: ty.row_bytes() as usize }
+    }
+
+    pub(super) fn count(self) -> usize {
+        self.bytes.len() / self.row.max(1)
+    }
+
+    pub(super) fn row(self, i: usize) -> &'a [u8] {
+        &self.bytes[i * self.row..][..self.row]
+    }
+}
+
+/// Memory that products work in; kept between tiles.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    /// Of one product.
+    pub(super) work: Vec<f32>,
+    /// Results of a tile.
+    pub(super) results: Vec<f32>,
+    /// What a prologue keeps for all tiles of a step: rows of a norm, and encoded.
+    pub(super) normed: Vec<f32>,
+    pub(super) encoded: Vec<u8>,
+}
+
+impl Buffers {
+    /// Room for products of rows of no more than `floats` values together.
+    pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
+        [&mut self.work, &mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
+        room(&mut self.encoded, floats.saturating_mul(2))
+    }
+}
+
+/// The first `n` of a buffer, which grows if it has fewer.
+pub(super) fn first<T: Copy + Default>(buffer: &mut Vec<T>, n: usize) -> &mut [T] {
+    if buffer.len() < n {
+        buffer.resize(n, T::default());
+    }
+    &mut buffer[..n]
+}
+
+/// Weight and bias of a product.
+#[derive(Clone, Copy)]
+pub(super) struct Weight<'a> {
+    pub(super) w: View<'a>,
+    pub(super) bias: Option<View<'a>>,
+}
+
+/// The columns `cols` of a product, row after row.
+pub(super) fn columns<I: Words>(
+    x: Activations,
+    weight: &Weight,
+    cols: Range<usize>,
+    work: &mut Vec<f32>,
+    out: &mut [f32],
+) {
+    if x.dtype == DType::F32 {
+        linear_f32::columns::<I>(x, weight, cols, work, out);
+    } else {
+        linear_q8::columns::<I>(x, weight, cols, work, out);
+    }
+}
+
+/// The kernel of `linear`.
+pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
+    let weight = Weight { w: tile.ins[1], bias: tile.ins.get(2).copied() };
+    let out = &mut tile.outs[0];
+    let Buffers { work, results, .. } = &mut tile.scratch.products;
+    let results = first(results, out.rows.len() * out.cols.len());
+    columns::<I>(Activations::of(&tile.ins[0], out.rows.clone()), &weight, out.cols.clone(), work, results);
+    put(out, results);
+    Ok(())
+}
+
+/// Stores the results of a tile, row after row.
+pub(super) fn put(out: &mut ViewMut, results: &[f32]) {
+    let cols = out.cols.len();
+    for (i, r) in out.rows.clone().enumerate() {
+        out.row::<f32>(r).copy_from_slice(&results[i * cols..][..cols]);
+    }
+}
