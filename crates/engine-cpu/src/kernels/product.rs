@@ -54,7 +54,9 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// Room for products of rows of no more than `floats` values together.
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
-        [&mut self.work, &mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
+        [&mut self.work, &mut self.results, &mut self.normed]
+            .into_iter()
+            .try_for_each(|values| room(values, floats))?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
 }
