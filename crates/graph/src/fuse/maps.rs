@@ -18,7 +18,7 @@ pub(super) fn absorb(flow: &mut Flow, id: NodeId, cx: &Context, counts: &mut Cou
         let Some(before) = flow.maker_for(v, id) else { continue };
         let Some(node) = joined(flow, before, id) else { continue };
         match flow.kernel(&node, cx) {
-            Err(error) => counts.dissolved(&error),
+            Err(error) => counts.dissolved(&[error]),
             Ok(choice) => {
                 flow.replace(id, node);
                 flow.remove(before);

@@ -20,7 +20,7 @@ use crate::passes::{Context, Report};
 use crate::{Error, Result};
 use flow::{Flow, NodeId};
 use region::Draft;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a proposal works.
 enum Find {
@@ -98,12 +98,15 @@ impl Counts {
         *self.fused.entry(kernel.to_owned()).or_default() += 1;
     }
 
-    fn dissolved(&mut self, error: &inkstone_compute::Error) {
-        let reason = match error {
+    /// What was refused around one node: each reason counts once.
+    fn dissolved(&mut self, refused: &[inkstone_compute::Error]) {
+        let reasons = refused.iter().map(|error| match error {
             inkstone_compute::Error::NoKernel { reasons, .. } => reasons.clone(),
             other => other.to_string(),
-        };
-        *self.dissolved.entry(reason).or_default() += 1;
+        });
+        for reason in reasons.collect::<BTreeSet<String>>() {
+            *self.dissolved.entry(reason).or_default() += 1;
+        }
     }
 
     fn report(self, name: &str, graph: &str, cx: &Context) -> Report {

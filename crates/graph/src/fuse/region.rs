@@ -67,19 +67,22 @@ impl Draft {
 
 /// Makes a region of the first draft that a kernel does.
 pub(super) fn try_drafts(flow: &mut Flow, name: &str, drafts: Vec<Draft>, cx: &Context, counts: &mut Counts) {
+    let mut refused = Vec::new();
     for draft in drafts {
         let Some(node) = draft.node(flow, name) else { continue };
         match flow.kernel(&node, cx) {
-            Err(error) => counts.dissolved(&error),
+            Err(error) => refused.push(error),
             Ok(choice) => {
                 if flow.merge(&draft.members, node) {
                     // From the last to the first: each is read by the next.
                     draft.prologue.iter().rev().for_each(|id| flow.remove_unread(*id));
-                    return counts.fused(choice.kernel.name);
+                    counts.fused(choice.kernel.name);
+                    break;
                 }
             }
         }
     }
+    counts.dissolved(&refused);
 }
 
 #[cfg(test)]
