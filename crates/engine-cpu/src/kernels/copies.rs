@@ -1,6 +1,7 @@
 //! What moves rows and computes nothing with them.
 
 use super::decoded::decode_row;
+use crate::memory::ViewMut;
 use crate::tile::{Places, Tile, below, step_rows};
 use inkstone_tensor::Op;
 use inkstone_tensor::step::StepError;
@@ -42,12 +43,17 @@ pub(super) fn kv_write(tile: &mut Tile) -> Result<(), StepError> {
     let Op::KvWrite(op) = tile.op else { unreachable!("the kernel of kv_write") };
     let [x, rows] = [tile.ins[1], tile.ins[2]];
     let cache = &mut tile.outs[0];
-    let encode = cache.ty.dtype.info().encode.expect("infer takes caches that can be encoded");
     for (r, row) in step_rows(&rows).enumerate() {
         let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
-        encode(x.row(r), cache.row_bytes(place));
+        write_row(cache, place, x.row(r));
     }
     Ok(())
+}
+
+/// Floats in the dtype of a cache.
+pub(super) fn write_row(cache: &mut ViewMut, place: usize, x: &[f32]) {
+    let encode = cache.ty.dtype.info().encode.expect("infer takes caches that can be encoded");
+    encode(x, cache.row_bytes(place));
 }
 
 pub(super) fn history_write(tile: &mut Tile) -> Result<(), StepError> {

@@ -14,6 +14,7 @@ mod product;
 mod quantize;
 mod rms_norm;
 mod rope;
+mod rope_write;
 mod state;
 
 #[cfg(target_arch = "x86_64")]
@@ -47,6 +48,11 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("accept", state::accept, whole),
     ("advance", state::advance, whole),
 ];
+
+/// What the regions before attention do. One tile does all rows, so they are few.
+const WRITE: &[(&str, Numerics)] = &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION)];
+/// Most rows of a step whose kernels leave work to one tile, or repeat it in each.
+const FEW: usize = 8;
 
 /// The rows of a kernel that is compiled for each set: its op and name, and the function, generic over the set.
 macro_rules! vectored {
@@ -108,6 +114,7 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
         kernel(name, "embed", copies::embed, rest)
     };
+    let write = || Kernel { rows: FEW, members: WRITE, ..common(F32, whole) };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
@@ -128,6 +135,8 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))
+        .chain(vectored!(sets, "rope_write", "rope_write", rope_write::rope_write, write()))
+        .chain(vectored!(sets, "norm_rope_write", "norm_rope_write", rope_write::rope_write, write()))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
         .chain([embed("embed.panel16", formats::ALL, &[PANEL16]), embed("embed", &[], &[Layout::FILE])])
