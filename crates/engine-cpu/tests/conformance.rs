@@ -1,18 +1,76 @@
-//! Every kernel on every instruction set of this machine against the definitions.
+//! Every kernel on every instruction set of this machine against the definitions, and kernels of one numerics against each
+//! other.
 
-use inkstone_compute::{EngineOptions, conformance};
-use inkstone_engine_cpu::{Cpu, Set};
+use inkstone_compute::{EngineOptions, Kernel, Pattern, conformance};
+use inkstone_engine_cpu::{Cpu, Entry, F32, Set, Tile};
+use inkstone_tensor::Op;
+use inkstone_tensor::step::StepError;
+use std::sync::Arc;
+
+fn options(threads: usize) -> EngineOptions {
+    EngineOptions::default().budget(1 << 28).threads(threads)
+}
+
+fn conforms(engine: &Cpu) -> conformance::Report {
+    let report = conformance::run(engine);
+    assert!(report.passed(), "{report}");
+    // Activations of one column can't be encoded, so a kernel that wants them so is never asked.
+    let skipped: Vec<String> = report.skipped().map(ToString::to_string).collect();
+    assert!(skipped.iter().all(|s| s.ends_with("rows of 1 are no whole blocks of Q8_A")), "{skipped:?}");
+    report
+}
 
 #[test]
-fn every_instruction_set_conforms() {
-    for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
-        for threads in [1, 3] {
-            let engine = Cpu::new(&EngineOptions::default().budget(1 << 28).threads(threads).isa(set.name())).unwrap();
-            let report = conformance::run(&engine);
-            assert!(report.passed(), "{}: {report}", set.name());
-            // Activations of one column can't be encoded, so a kernel that wants them so is never asked.
-            let skipped: Vec<String> = report.skipped().map(ToString::to_string).collect();
-            assert!(skipped.iter().all(|s| s.ends_with("rows of 1 are no whole blocks of Q8_A")), "{skipped:?}");
+fn kernels_of_all_sets_and_layouts_conform_with_equal_bits() {
+    let report = conforms(&Cpu::new(&options(1)).unwrap());
+    for set in Set::ALL {
+        for kernel in ["linear.q8.SET in panel16", "linear.q8.SET in file", "linear.f32.SET in file", "rope.SET"] {
+            let kernel = kernel.replace("SET", set.name());
+            let ran = report.results.iter().any(|r| r.kernels == kernel && r.outcome == conformance::Outcome::Passed);
+            assert_eq!(ran, set.is_here(), "{kernel}");
+        }
+        if !set.is_here() {
+            println!("not on this cpu: {}", set.name());
         }
     }
+}
+
+#[test]
+fn every_instruction_set_conforms_alone() {
+    for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
+        let _ = conforms(&Cpu::new(&options(3).isa(set.name())).unwrap());
+    }
+}
+
+/// A norm whose squares are added one after the other.
+fn in_order(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::RmsNorm(op) = tile.op else { unreachable!("the kernel of rms_norm") };
+    let (x, w) = (tile.ins[0], tile.ins[1]);
+    let mut weights = vec![0.0; w.ty.cols];
+    w.ty.dtype.info().decode.unwrap()(w.row_bytes(0), &mut weights);
+    for r in tile.outs[0].rows.clone() {
+        let parts = tile.outs[0].row::<f32>(r).chunks_exact_mut(weights.len());
+        for (out, x) in parts.zip(x.row::<f32>(r).chunks_exact(weights.len())) {
+            let squares = x.iter().fold(0f32, |sum, x| x.mul_add(*x, sum));
+            let scale = 1.0 / (squares / x.len() as f32 + op.eps).sqrt();
+            for ((out, x), w) in out.iter_mut().zip(x).zip(&weights) {
+                *out = x * scale * w;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn another_order_of_sums_is_found_though_it_is_as_accurate() {
+    let rms_norm = Pattern::Named("rms_norm");
+    let kernel = Kernel {
+        numerics: F32,
+        tiling: |_, _| inkstone_compute::Tiling::WHOLE,
+        ..Kernel::by_definition("in_order", rms_norm, Arc::new(in_order as Entry))
+    };
+    let report = conformance::run(&Cpu::new(&options(1).isa("portable").with_kernel(kernel)).unwrap());
+    let failed: Vec<String> = report.failed().map(ToString::to_string).collect();
+    assert!(!failed.is_empty(), "{report}");
+    assert!(failed.iter().all(|f| f.contains("other bits than in_order, of one numerics")), "{failed:?}");
 }

@@ -1,8 +1,8 @@
 //! Cases of one op: tables of shapes and dtypes, odd ones among them.
 
 use inkstone_tensor::ops::{
-    By, Columns, Embed, Expr, GatherRows, HISTORY, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Sample,
-    Score, Term,
+    Attend, By, Columns, Embed, Expr, GatherRows, HISTORY, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope,
+    Sample, Score, Term,
 };
 use inkstone_tensor::sampling::{Chain, Stage, TokenBias};
 use inkstone_tensor::step::{RECORDS, ROWS};
@@ -63,8 +63,9 @@ impl Case {
 const ROWS_OF_STEPS: [usize; 4] = [1, 3, 8, 13];
 /// Columns of activations: small, odd, whole and not whole blocks.
 const COLS: [usize; 6] = [1, 5, 32, 64, 129, 512];
-/// Rows and columns of weight matrices.
-const MATRICES: [(usize, usize); 8] = [(1, 1), (3, 5), (5, 32), (4, 64), (7, 96), (2, 129), (9, 256), (6, 768)];
+/// Rows and columns of weight matrices: around tiles of 16 and 32 rows; 1, 2, 3 and 8 superblocks.
+const MATRICES: [(usize, usize); 11] =
+    [(1, 1), (3, 5), (5, 32), (4, 64), (7, 96), (2, 129), (31, 256), (32, 160), (33, 512), (17, 768), (65, 2048)];
 /// Dtypes of vectors.
 const VECTORS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 /// Tokens in a vocabulary.
@@ -85,6 +86,10 @@ const PARTS: [(usize, usize, usize); 6] =
     [(1, 0, 1), (6, 1, 3), (96, 32, 32), (192, 128, 64), (33, 0, 32), (771, 257, 514)];
 /// Heads, values in a head, pairs that turn.
 const ROPES: [(usize, usize, usize); 5] = [(1, 2, 1), (3, 6, 3), (2, 64, 32), (4, 10, 2), (1, 128, 64)];
+
+/// Query heads, KV heads, values of a key and of a value.
+const ATTENTIONS: [(usize, usize, usize, usize); 5] =
+    [(1, 1, 5, 3), (4, 2, 24, 24), (3, 1, 64, 80), (2, 2, 16, 65), (8, 2, 32, 32)];
 
 /// What weights can be in.
 fn decodable() -> impl Iterator<Item = DType> {
@@ -113,6 +118,7 @@ pub(super) fn all() -> Vec<Case> {
         columns(),
         embeds(),
         ropes(),
+        attends(),
         maps(),
         quantizes(),
         gathers(),
@@ -196,6 +202,22 @@ fn ropes() -> Vec<Case> {
         Case::new(rope, ROWS_OF_STEPS[i % 4], &[x(heads * head_dim), Operand::Rows(VOCABULARY)])
     };
     kinds.enumerate().map(case).collect()
+}
+
+/// Caches of random values, far into their sequences: over borders of blocks and of what is done apart.
+fn attends() -> Vec<Case> {
+    let cache = |dtype, cols| Operand::Values(Type::new(dtype, Dim::Slots, cols).state());
+    let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && *d != DType::Q8_A;
+    let mut cases = Vec::new();
+    for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
+        let (keys, values) = (kv_heads * key, kv_heads * value);
+        for dtype in encodable().filter(|d| fits(keys, d) && fits(values, d)) {
+            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt(), group: 0 };
+            let operands = [x(heads * key), cache(dtype, keys), cache(dtype, values), Operand::Rows(VOCABULARY)];
+            cases.push(Case::new(attend, ROWS_OF_STEPS[i % 4], &operands));
+        }
+    }
+    cases
 }
 
 fn maps() -> Vec<Case> {

@@ -1,5 +1,6 @@
-//! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, and
-//! steps in a row that read what was written before. An engine runs this with one line:
+//! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, in every
+//! layout that it reads, and steps in a row that read what was written before. Kernels of one numerics must give equal
+//! bits. An engine runs this with one line:
 //!
 //! ```
 //! # use inkstone_compute::{EngineOptions, Reference, conformance};
@@ -68,7 +69,13 @@ pub struct Report {
 
 /// Runs all cases on an engine.
 pub fn run(engine: &dyn Engine) -> Report {
-    let mut results: Vec<CaseResult> = cases::all().iter().flat_map(|case| single::run(engine, case)).collect();
+    run_some(engine, |_| true)
+}
+
+/// Runs the scenes, and the cases of these ops.
+fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
+    let cases = cases::all().into_iter().filter(|case| op(&case.op));
+    let mut results: Vec<CaseResult> = cases.flat_map(|case| single::run(engine, &case)).collect();
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
 }
@@ -126,7 +133,8 @@ fn rounding(dtype: DType) -> f64 {
     }
 }
 
-/// Every kernel that takes an op on these weights, with the layout of matrices, and the refusals of the others.
+/// Every kernel that takes an op on these weights, once for each layout of matrices that it reads, and the refusals of
+/// the others.
 fn candidates<'a>(
     engine: &'a dyn Engine,
     op: &Op,
@@ -139,17 +147,21 @@ fn candidates<'a>(
     let matrices: Vec<DType> = weights.iter().filter(|w| w.rows != Dim::N(1)).map(|w| w.dtype).collect();
     let covering: Vec<&Kernel> = registry.kernels.iter().filter(|k| k.implements.covers(op)).collect();
     for kernel in &covering {
-        // Asked alone, a kernel answers for itself; any layout that it takes will do.
+        // Asked alone, a kernel answers for itself.
         let alone = Registry { kernels: vec![(*kernel).clone()], ..registry.clone() };
-        let asked = registry.layouts.iter().map(|layout| {
+        // Where there is no matrix, all layouts are one.
+        let layouts = &registry.layouts[..if matrices.is_empty() { 1 } else { registry.layouts.len() }];
+        let (before, mut refusal) = (found.len(), None);
+        for layout in layouts {
             let weights: Vec<(DType, Layout)> = matrices.iter().map(|d| (*d, *layout)).collect();
             let query = Query { op, weights: &weights, numerics: None, members: &[], rows, bindings };
-            alone.find(&query, engine.caps()).map(|_| *layout)
-        });
-        match asked.reduce(|first, next| first.or(next)) {
-            Some(Ok(layout)) => found.push((*kernel, layout)),
-            Some(Err(error)) => refusals.push(error.to_string()),
-            None => refusals.push(format!("{} has no layouts", registry.engine)),
+            match alone.find(&query, engine.caps()) {
+                Ok(_) => found.push((*kernel, *layout)),
+                Err(error) => refusal = Some(error.to_string()),
+            }
+        }
+        if found.len() == before {
+            refusals.extend(refusal);
         }
     }
     if covering.is_empty() {

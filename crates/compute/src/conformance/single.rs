@@ -7,11 +7,11 @@ use super::values::{Random, difference};
 use super::{CaseResult, Outcome, bucket, candidates, tolerance};
 use crate::Result;
 use crate::engine::Engine;
-use crate::kernel::{Kernel, Layout};
+use crate::kernel::{Kernel, Layout, Numerics};
 use crate::plan::{Port, Region};
-use inkstone_tensor::op::Arrays;
+use inkstone_tensor::op::{Arrays, Mismatch};
 use inkstone_tensor::step::{LogitWish, NONE, ROWS, Row, Sampler, SeqStep, StepBuffer, StepView};
-use inkstone_tensor::{Array, Op, Sizes, Type};
+use inkstone_tensor::{Array, Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
 /// Where operands lie that are no weights; the result lies in [`RESULT`].
@@ -39,11 +39,35 @@ pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
     if found.is_empty() {
         return vec![result("", Outcome::Skipped(refusals))];
     }
-    let outcome = |(kernel, layout): &(&Kernel, Layout)| match on_kernel(engine, case, kernel, *layout, sizes, seed) {
-        Ok(outcome) => outcome,
-        Err(error) => Outcome::Failed(error.to_string()),
-    };
-    found.iter().map(|kernel| result(kernel.0.name, outcome(kernel))).collect()
+    // The first result of each numerics, and whose it is.
+    let mut firsts: Vec<(Numerics, String, Array)> = Vec::new();
+    let matrices = weights.iter().any(|w| w.rows != Dim::N(1));
+    let by_kernel = found.iter().map(|(kernel, layout)| {
+        let who = if matrices { format!("{} in {layout}", kernel.name) } else { kernel.name.to_owned() };
+        let outcome = match on_kernel(engine, case, kernel, *layout, sizes, seed) {
+            Ok(Found::Result(value)) => match firsts.iter().find(|(numerics, ..)| *numerics == kernel.numerics) {
+                Some((_, first, wanted)) => difference(wanted, &value, 0.0).map_or(Outcome::Passed, |fault| {
+                    Outcome::Failed(format!("other bits than {first}, of one numerics: {fault}"))
+                }),
+                None => {
+                    firsts.push((kernel.numerics, who.clone(), value));
+                    Outcome::Passed
+                }
+            },
+            Ok(Found::Nothing(outcome)) => outcome,
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
+        result(&who, outcome)
+    });
+    by_kernel.collect()
+}
+
+/// What a kernel made of a case.
+enum Found {
+    /// As close to the definition as it must be.
+    Result(Array),
+    /// Why there is none.
+    Nothing(Outcome),
 }
 
 /// The bucket of a case. Every row may want logits.
@@ -60,12 +84,13 @@ fn on_kernel(
     layout: Layout,
     bucket: Sizes,
     seed: u64,
-) -> Result<Outcome> {
+) -> Result<Found> {
     let mut random = Random::new(seed);
     let words = step(case, &mut random);
     let view = StepView::new(&words)?;
     let sizes = view.sizes(bucket.slots);
 
+    let skipped = |reason: String| Ok(Found::Nothing(Outcome::Skipped(reason)));
     let mut plan = PlanBuilder::new("case", bucket);
     let (mut weights, mut inputs, mut places, mut values) = (MadeWeights::default(), vec![], vec![], Arrays::new());
     let mut ports = OPERANDS.into_iter();
@@ -78,19 +103,19 @@ fn on_kernel(
             weights.insert(&name, &value);
             places.push(plan.weight(&name, *ty, layout, kernel.numerics));
         } else if ty.state {
-            let place = plan.state("state", ty);
+            let place = plan.state(&format!("state{i}"), ty);
             places.push(place);
             inputs.push((place.region, value.clone()));
         } else {
             // A kernel that wants its activations in another dtype gets them so, as a compiler would do it.
             if let Some(to) = kernel.activations.filter(|_| i == 0 && matches!(case.op, Op::Linear(_))) {
                 if to.row_bytes(ty.cols).is_none() || to.info().encode.is_none() {
-                    return Ok(Outcome::Skipped(format!("rows of {} are no whole blocks of {to}", ty.cols)));
+                    return skipped(format!("rows of {} are no whole blocks of {to}", ty.cols));
                 }
                 (ty, value) = (Type { dtype: to, ..ty }, encoded(&value, to));
             }
             let Some(port) = ports.next() else {
-                return Ok(Outcome::Skipped(format!("more than {} operands", OPERANDS.len())));
+                return skipped(format!("more than {} operands", OPERANDS.len()));
             };
             places.push(plan.port(port, ty));
             inputs.push((Region::Port(port), value.clone()));
@@ -98,7 +123,7 @@ fn on_kernel(
         values.push(value);
     }
     let types: Vec<Type> = places.iter().map(|p| p.ty).collect();
-    let fault = |mismatch: inkstone_tensor::op::Mismatch| Ok(Outcome::Failed(mismatch.to_string()));
+    let fault = |mismatch: Mismatch| Ok(Found::Nothing(Outcome::Failed(mismatch.to_string())));
     let how = match How::by(kernel, &case.op, &types) {
         Ok(how) => how,
         Err(mismatch) => return fault(mismatch),
@@ -116,7 +141,8 @@ fn on_kernel(
     rig.submit(&words)?;
     let found = rig.read(Region::Port(RESULT), &result.ty, &sizes)?;
     let expected = case.op.eval(&view, values).remove(0);
-    Ok(difference(&expected, &found, tolerance(kernel.numerics)).map_or(Outcome::Passed, Outcome::Failed))
+    let fault = difference(&expected, &found, tolerance(kernel.numerics));
+    Ok(fault.map_or(Found::Result(found), |fault| Found::Nothing(Outcome::Failed(fault))))
 }
 
 fn encoded(value: &Array, to: inkstone_tensor::DType) -> Array {
