@@ -3,7 +3,7 @@
 
 use inkstone::graph::fusions;
 use inkstone::kvcache::Format;
-use inkstone::{Model, ModelOptions};
+use inkstone::{Model, ModelOptions, Phase};
 use inkstone_tests::{assert_same_bits, assets, json, on_engines, oracle};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,11 @@ fn story() -> (PathBuf, Vec<u32>) {
     (assets("story-draft-q8_0.gguf"), (0..TOKENS as u32).map(|i| 5 + i * 37 % 900).collect())
 }
 
+/// One with weights of several formats.
+fn mixed() -> (PathBuf, Vec<u32>) {
+    (oracle("story").join("story-5m-q4_k_m.gguf"), story().1)
+}
+
 fn open(engine: &str, file: &Path, without: &[&str]) -> Model {
     let options = ModelOptions::default().engine(engine).ctx(64).kv_type(Format::named("f16").unwrap());
     let options = without.iter().fold(options, |options, name| options.without_fusion(*name));
@@ -41,7 +46,9 @@ fn open(engine: &str, file: &Path, without: &[&str]) -> Model {
 
 fn fusing_changes_no_bit(engine: &str) {
     let all: Vec<&str> = fusions().collect();
-    for (file, ids) in archs().into_iter().chain([story()]) {
+    // The definitions have nothing to fuse in it that the others don't have.
+    let mixed = (engine == "cpu").then(mixed);
+    for (file, ids) in archs().into_iter().chain([story()]).chain(mixed) {
         let wanted = open(engine, &file, &all).logits(&ids, None).unwrap();
         let each_off = all.iter().map(|off| vec![*off]);
         for without in each_off.chain([vec![], all.clone()]) {
@@ -60,6 +67,42 @@ fn an_unknown_fusion_is_an_error_that_lists_the_known(engine: &str) {
     let error = Model::open_with(story().0, &options).err().unwrap().to_string();
     let known = fusions().collect::<Vec<_>>().join(", ");
     assert_eq!(error, format!("no fusion is called norm_glue; there are: {known}"));
+}
+
+/// Steps of the largest layer of a decoding step.
+fn steps_a_layer(model: &Model) -> usize {
+    let steps = model.explain(Phase::Decode(1)).unwrap().steps;
+    let layers = model.graph().config.layers;
+    (0..layers).map(|layer| steps.iter().filter(|s| s.layer == Some(layer)).count()).max().unwrap()
+}
+
+#[test]
+fn a_layer_of_a_decoding_step_has_few_steps() {
+    let steps = |(file, _): &(PathBuf, Vec<u32>)| steps_a_layer(&open("cpu", file, &[]));
+    assert_eq!(archs().iter().map(steps).collect::<Vec<_>>(), [6, 6, 6, 10], "llama, qwen2, qwen3, gpt2");
+    assert_eq!([story(), mixed()].iter().map(steps).collect::<Vec<_>>(), [6, 6]);
+}
+
+#[test]
+fn every_fusion_comes_about_on_the_cpu_engine() {
+    let report =
+        |(file, _): (PathBuf, _)| open("cpu", &file, &[]).explain(Phase::Decode(1)).unwrap().report.to_string();
+    let reports: String = archs().into_iter().chain([story()]).map(report).collect();
+    let missing: Vec<&str> = fusions().filter(|name| !reports.contains(&format!(" {name} by "))).collect();
+    assert!(missing.is_empty(), "{missing:?}\n{reports}");
+}
+
+/// The definitions do one op at a time; they have no kernels for regions.
+#[test]
+fn the_definitions_fuse_nothing_but_maps() {
+    let report = open("reference", &story().0, &[]).explain(Phase::Decode(1)).unwrap().report;
+    let fused: Vec<&str> = report.notes.iter().filter(|n| n.pass == "fuse").map(|n| n.text.as_str()).collect();
+    let (done, dissolved): (Vec<&str>, Vec<&str>) = fused.iter().partition(|text| text.contains(" by "));
+    assert!(!done.is_empty() && done.iter().all(|text| text.contains(" map by eval ")), "{done:?}");
+    assert!(
+        !dissolved.is_empty() && dissolved.iter().all(|text| text.ends_with("none implements it")),
+        "{dissolved:?}"
+    );
 }
 
 on_engines! {
