@@ -184,6 +184,10 @@ impl Buffer {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+    /// Whether two handles are of one memory.
+    pub fn is(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.memory, &other.memory)
+    }
     /// The engine's own kind of memory.
     ///
     /// # Errors

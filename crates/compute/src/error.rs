@@ -102,6 +102,16 @@ pub enum Error {
         /// What is there.
         bound: u64,
     },
+    /// One buffer for two memories of a plan.
+    #[error("plan {plan}: {first} and {second} are bound to one buffer")]
+    SharedBuffer {
+        /// Name of the plan.
+        plan: String,
+        /// Which memory.
+        first: String,
+        /// And which other.
+        second: String,
+    },
     /// A read or write past the end of a buffer.
     #[error("bytes {offset}..{end} of a buffer of {bytes}")]
     OutOfBuffer {

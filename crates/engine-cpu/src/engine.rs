@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::isa::Set;
 use crate::kernels;
-use crate::memory::{Memory, memory};
+use crate::memory::{Memory, own};
 use crate::panel::PANEL16;
 use crate::pool::{Device, Pool};
 use crate::program::Program;
@@ -53,9 +53,9 @@ impl Cpu {
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, Layout::FILE] };
         let registry = options.apply(Self::NAME, layouts, kernels::table(&sets));
-        let pool = Pool::new(threads);
-        caps.threads = pool.threads();
         let budget = Budget::new(caps.memory);
+        let pool = Pool::new(threads, &budget);
+        caps.threads = pool.threads();
         Ok(Cpu { budget, caps, registry, in_place: options.in_place, pool, profile: options.profile })
     }
 }
@@ -103,7 +103,7 @@ impl Engine for Cpu {
             let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
             return Err(Error::NoExecutor { engine, exec, known });
         }
-        let program = Program::new(plan, bind, &self.registry, &self.caps, self.pool.threads())?;
+        let program = Program::new(plan, bind, &self.registry, &self.caps, &self.pool.device)?;
         self.pool.device.reserve(&Need::of(program.plan()))?;
         Ok(Arc::new(if self.profile { program.timed() } else { program }))
     }
@@ -129,14 +129,14 @@ impl Queue for CpuQueue {
 
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         dst.check(offset, bytes.len())?;
-        let memory = memory(dst)?;
+        let memory = own(dst, self.device.budget())?;
         self.device.write(memory, offset as usize, bytes)
     }
 
     fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
         self.device.wait(after)?;
         src.check(offset, into.len())?;
-        let memory = memory(src)?;
+        let memory = own(src, self.device.budget())?;
         self.device.read(memory, offset as usize, into)
     }
 

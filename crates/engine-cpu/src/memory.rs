@@ -26,7 +26,7 @@ type Chunk = u128;
 pub(crate) struct Memory {
     chunks: *mut [Chunk],
     bytes: u64,
-    _charge: Charge,
+    charge: Charge,
 }
 
 // SAFETY: the memory belongs to this value alone, and every access goes through the methods below, whose callers keep
@@ -42,7 +42,7 @@ impl Memory {
         let chunks = usize::try_from(bytes.saturating_add(2 * LINE as u64 - 1) / size_of::<Chunk>() as u64).ok();
         let chunks = chunks.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Chunk>(n).ok());
         let chunks = chunks.ok_or(Error::NoMemory { what, source: NoMemory { bytes } })?;
-        Ok(Memory { chunks: Box::into_raw(chunks), bytes, _charge: charge })
+        Ok(Memory { chunks: Box::into_raw(chunks), bytes, charge })
     }
 
     /// Where it begins; two buffers are one if they begin at one place.
@@ -244,7 +244,13 @@ impl ViewMut<'_> {
     }
 }
 
-/// What is in a buffer, if it is of this engine.
+/// What is in a buffer, if it is of the engine with this budget: runs of another would not wait for those of this one.
+pub(crate) fn own<'b>(buffer: &'b inkstone_compute::Buffer, budget: &Arc<Budget>) -> Result<&'b Memory> {
+    let foreign = || Error::Foreign { what: "buffer", engine: crate::Cpu::NAME.to_owned() };
+    memory(buffer).ok().filter(|memory| memory.charge.is_of(budget)).ok_or_else(foreign)
+}
+
+/// What is in a buffer, if it is of an engine of this kind.
 pub(crate) fn memory(buffer: &inkstone_compute::Buffer) -> Result<&Memory> {
     buffer.get(crate::Cpu::NAME)
 }

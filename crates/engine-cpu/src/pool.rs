@@ -2,6 +2,7 @@
 //! `submit` on, and whoever waits helps, too, holding no lock.
 #![allow(unsafe_code)]
 
+use crate::budget::Budget;
 use crate::isa::FloatMode;
 use crate::memory::Memory;
 use crate::program::{Failure, Program};
@@ -20,8 +21,9 @@ use std::thread::JoinHandle;
 const FAILURES: usize = 64;
 
 /// What the queues of an engine and its workers share.
-#[derive(Default)]
 pub(crate) struct Device {
+    /// Of its buffers; it tells what is this engine's from what is another's.
+    budget: Arc<Budget>,
     line: Mutex<Line>,
     /// Changes when there is something for the workers: a run, or the end.
     epoch: AtomicU64,
@@ -66,13 +68,19 @@ type Start = dyn Fn(String, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<(
 
 impl Pool {
     /// With `threads - 1` workers: who waits is one, too. Fewer, if the system gives fewer.
-    pub(crate) fn new(threads: usize) -> Pool {
-        Pool::with(threads, &|name, work| std::thread::Builder::new().name(name).spawn(work))
+    pub(crate) fn new(threads: usize, budget: &Arc<Budget>) -> Pool {
+        Pool::with(threads, budget, &|name, work| std::thread::Builder::new().name(name).spawn(work))
     }
 
-    fn with(threads: usize, start: &Start) -> Pool {
-        let scratch = (0..threads.max(1)).map(|_| Mutex::default()).collect();
-        let device = Arc::new(Device { scratch, ..Device::default() });
+    fn with(threads: usize, budget: &Arc<Budget>, start: &Start) -> Pool {
+        let device = Arc::new(Device {
+            budget: budget.clone(),
+            line: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            wake: Condvar::new(),
+            bell: Bell::default(),
+            scratch: (0..threads.max(1)).map(|_| Mutex::default()).collect(),
+        });
         let worker = |index: usize| {
             let device = device.clone();
             start(format!("inkstone-cpu-{index}"), Box::new(move || device.work(index))).ok()
@@ -113,6 +121,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Device {
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Threads that run tiles: at most as many as there are memories for them.
+    pub(crate) fn threads(&self) -> usize {
+        self.scratch.len()
+    }
+
     fn line(&self) -> MutexGuard<'_, Line> {
         lock(&self.line)
     }
@@ -121,6 +138,9 @@ impl Device {
     /// if there is something for more than one.
     pub(crate) fn submit(&self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
         let program = program(executable)?;
+        if !program.is_of(&self.budget) {
+            return Err(foreign("executable"));
+        }
         let mut line = self.idle();
         // SAFETY: the line is idle and locked: nothing runs, and the host writes only in `Device::write`.
         let (number, wide) = unsafe { program.begin() }?;
@@ -247,5 +267,25 @@ impl fmt::Debug for Device {
             Some(Ok(running)) => write!(f, "{running:?}"),
             _ => f.write_str("nothing runs"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h5_where_threads_can_not_be_created_there_are_fewer() {
+        let start = |name: String, work: Box<dyn FnOnce() + Send>| {
+            if name.ends_with("-3") {
+                Err(io::Error::other("no more"))
+            } else {
+                std::thread::Builder::new().spawn(work)
+            }
+        };
+        let pool = Pool::with(8, &Budget::new(0), &start);
+        assert_eq!((pool.threads(), pool.workers.len()), (3, 2));
+        let none = Pool::with(8, &Budget::new(0), &|_, _| Err(io::Error::other("none")));
+        assert_eq!(none.threads(), 1);
     }
 }

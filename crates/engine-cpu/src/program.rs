@@ -1,7 +1,9 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
+use crate::budget::Budget;
 use crate::memory::{Place, View, ViewMut, memory};
+use crate::pool::Device;
 use crate::scratch::Scratch;
 use crate::tile::{Entry, Tile};
 use crate::times::Times;
@@ -35,6 +37,8 @@ pub(crate) struct Program {
     failure: Mutex<Option<Failure>>,
     /// When steps begin and end, if someone wants to know.
     times: Option<Times>,
+    /// Of the engine that it is of.
+    budget: Arc<Budget>,
     /// Keeps the places alive.
     _bind: Bindings,
 }
@@ -99,15 +103,15 @@ impl Executable for Program {
 }
 
 impl Program {
-    /// Checks plan, buffers, weights and kernels; for so many threads.
+    /// Checks plan, buffers, weights and kernels.
     pub(crate) fn new(
         plan: Arc<Plan>,
         bind: Bindings,
         registry: &Registry,
         caps: &Caps,
-        threads: usize,
+        device: &Device,
     ) -> Result<Program> {
-        let tiles = verify::plan(&plan, &bind, registry, caps)?;
+        let tiles = verify::plan(&plan, &bind, registry, caps, device.budget())?;
         let loaded: &Loaded = bind.weights.get(crate::Cpu::NAME)?;
         for (slot, found) in plan.interface.weights.iter().zip(&loaded.slots) {
             if (slot.ty, slot.layout) != (found.ty, found.layout) {
@@ -116,16 +120,22 @@ impl Program {
             }
         }
         let steps = plan.steps.iter().map(|step| code(&plan, step, &bind, loaded, registry)).collect::<Result<_>>()?;
-        let counters = Counters::new(&tiles, threads, |index| together(&plan.steps[index], &plan.bucket));
+        let counters = Counters::new(&tiles, device.threads(), |index| together(&plan.steps[index], &plan.bucket));
         let words = (bind.step.bytes() / 4) as usize;
         let step = (Type::new(DType::U32, Dim::N(1), words), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, _bind: bind })
+        let budget = device.budget().clone();
+        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, budget, _bind: bind })
     }
 
     /// The same, recording when steps begin and end.
     pub(crate) fn timed(self) -> Program {
         Program { times: Some(Times::new(self.steps.len())), ..self }
+    }
+
+    /// Whether it is of the engine with this budget.
+    pub(crate) fn is_of(&self, budget: &Arc<Budget>) -> bool {
+        Arc::ptr_eq(&self.budget, budget)
     }
 
     fn reason(&self) -> MutexGuard<'_, Option<Failure>> {

@@ -1,19 +1,26 @@
 //! What this engine checks of a plan beyond [`Plan::check`]: that its tiles may run at once on memory that is shared,
 //! and that each step names a kernel that takes its operands. Views rely on it (see `memory`).
 
-use crate::memory::memory;
+use crate::budget::Budget;
+use crate::memory::own;
 use inkstone_compute::{
     Arg, Bindings, Caps, Error, Kernel, Layout, MAX_TILES, Plan, Region, Registry, Result, Step, TileProgram,
 };
 use inkstone_tensor::body::Node;
 use inkstone_tensor::{DType, Dim, Op, Sizes};
-use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Checks all steps; the tile program comes back.
-pub(crate) fn plan(plan: &Plan, bind: &Bindings, registry: &Registry, caps: &Caps) -> Result<TileProgram> {
+pub(crate) fn plan(
+    plan: &Plan,
+    bind: &Bindings,
+    registry: &Registry,
+    caps: &Caps,
+    budget: &Arc<Budget>,
+) -> Result<TileProgram> {
     plan.check()?;
     bind.check(plan)?;
-    buffers(plan, bind)?;
+    buffers(bind, budget)?;
     for (index, step) in plan.steps.iter().enumerate() {
         let fault = kernel(plan, step, registry, caps).and_then(|()| tiles(plan, step));
         fault.map_err(|fault| Error::BadPlan {
@@ -31,23 +38,11 @@ pub(crate) fn plan(plan: &Plan, bind: &Bindings, registry: &Registry, caps: &Cap
     Ok(program)
 }
 
-/// All buffers are of this engine, and none stands for two regions.
-fn buffers(plan: &Plan, bind: &Bindings) -> Result<()> {
-    let mut seen = HashSet::new();
-    let states = bind.states.iter().enumerate().map(|(i, b)| (Region::State(i as u32), b));
-    let ports = bind.ports.iter().map(|(port, b)| (Region::Port(*port), b));
-    for (region, buffer) in states.chain(ports).chain([(Region::Arena, &bind.arena)]) {
-        let memory = memory(buffer)?;
-        if buffer.bytes() > 0 && !seen.insert(memory.start() as usize) {
-            return Err(Error::Unbound { plan: plan.name.clone(), region, bytes: buffer.bytes(), bound: 0 });
-        }
-    }
-    let step = memory(&bind.step)?;
-    if seen.contains(&(step.start() as usize)) {
-        let fault = "the step buffer is bound as a region, too".to_owned();
-        return Err(Error::BadPlan { plan: plan.name.clone(), step: 0, op: "plan".to_owned(), fault });
-    }
-    Ok(())
+/// All buffers are of this engine.
+fn buffers(bind: &Bindings, budget: &Arc<Budget>) -> Result<()> {
+    let ports = bind.ports.iter().map(|(_, b)| b);
+    let mut all = bind.states.iter().chain(ports).chain([&bind.arena, &bind.step]);
+    all.try_for_each(|buffer| own(buffer, budget).map(drop))
 }
 
 /// The kernel is there, does this op, and takes these operands.

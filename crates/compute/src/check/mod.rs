@@ -13,7 +13,7 @@
 
 mod body;
 
-use crate::engine::Bindings;
+use crate::engine::{Bindings, Buffer};
 use crate::plan::{Arg, Plan, Region, Step};
 use crate::{Error, Result};
 use inkstone_tensor::{Dim, Op, Sizes, Type};
@@ -202,12 +202,13 @@ impl Written {
 }
 
 impl Bindings {
-    /// Checks that every buffer that a plan touches is bound and holds what the plan touches of it. Weights are their
-    /// engine's to check.
+    /// Checks that every buffer that a plan touches is bound, to it alone, and holds what the plan touches of it. Weights
+    /// are their engine's to check.
     ///
     /// # Errors
-    /// [`Error::Unbound`] with both sizes.
+    /// [`Error::Unbound`] with both sizes; [`Error::SharedBuffer`].
     pub fn check(&self, plan: &Plan) -> Result<()> {
+        self.check_shared(plan)?;
         let mut needs = BTreeMap::from([(Region::Arena, plan.arena_bytes)]);
         for a in plan.steps.iter().flat_map(|s| &s.args).filter(|a| !matches!(a.region, Region::Weight(_))) {
             let bytes = needs.entry(a.region).or_default();
@@ -218,6 +219,21 @@ impl Bindings {
             if bound < bytes {
                 return Err(Error::Unbound { plan: plan.name.clone(), region, bytes, bound });
             }
+        }
+        Ok(())
+    }
+
+    /// No buffer stands for two memories.
+    fn check_shared(&self, plan: &Plan) -> Result<()> {
+        let states = self.states.iter().enumerate().map(|(i, b)| (Region::State(i as u32).to_string(), b));
+        let ports = self.ports.iter().map(|(port, b)| (Region::Port(*port).to_string(), b));
+        let others = [(Region::Arena.to_string(), &self.arena), ("the step buffer".to_owned(), &self.step)];
+        let mut seen: Vec<(String, &Buffer)> = Vec::new();
+        for (second, buffer) in states.chain(ports).chain(others) {
+            if let Some((first, _)) = seen.iter().find(|(_, b)| b.is(buffer)) {
+                return Err(Error::SharedBuffer { plan: plan.name.clone(), first: first.clone(), second });
+            }
+            seen.push((second, buffer));
         }
         Ok(())
     }

@@ -157,7 +157,7 @@ impl Program {
         self.bind.buffer(region).ok_or_else(unbound)?.get(Reference::NAME)
     }
 
-    /// Two states that are bound to one buffer, or a buffer that lost its memory when there was none to replace it.
+    /// A buffer that lost its memory when there was none to replace it.
     fn unbound(&self, arg: &Arg, sizes: &Sizes) -> Error {
         let bytes = arg.ty.bytes(sizes);
         Error::Unbound { plan: self.plan.name.clone(), region: arg.region, bytes, bound: 0 }

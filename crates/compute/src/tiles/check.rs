@@ -1,8 +1,8 @@
 //! Whether the waits of a tile program suffice. This knows nothing of how they were derived: it cuts each memory into
 //! pieces that no argument divides, and walks the plan with the last writer and the later readers of every piece.
 
-use super::TileProgram;
 use super::set::StepSet;
+use super::{TileProgram, Work};
 use crate::plan::{Arg, Plan, Region, Step};
 use crate::{Error, Result};
 use inkstone_tensor::Sizes;
@@ -32,6 +32,7 @@ impl TileProgram {
             let fault = format!("{steps} steps, but the tile program has {}", self.work.len());
             return Err(Error::BadPlan { plan: plan.name.clone(), step: 0, op: "plan".to_owned(), fault });
         }
+        self.only_earlier(plan)?;
         let after = self.order(sizes);
         let mut touches: BTreeMap<Region, Vec<Touch>> = BTreeMap::new();
         for (step, s) in plan.steps.iter().enumerate().filter(|(_, s)| s.grid.tiles(sizes) > 0) {
@@ -42,6 +43,14 @@ impl TileProgram {
             }
         }
         touches.values().filter(|t| t.iter().any(|t| t.arg.write)).try_for_each(|t| between(t, &after))
+    }
+
+    /// Steps wait for earlier ones only, so there is no cycle.
+    fn only_earlier(&self, plan: &Plan) -> Result<()> {
+        let later = |(step, work): (usize, &Work)| work.waits.iter().find(|w| **w >= step).map(|w| (step, *w));
+        let Some((step, wait)) = self.work.iter().enumerate().find_map(later) else { return Ok(()) };
+        let (plan, op) = (plan.name.clone(), self.work[step].op.clone());
+        Err(Error::BadPlan { plan, step, op, fault: format!("it waits for step {wait}, allowed: earlier ones") })
     }
 
     /// For each step those that are done when one of its tiles runs: what a step without tiles waits for does not count.

@@ -5,14 +5,16 @@
 mod check;
 mod counters;
 mod set;
+mod touched;
 
 pub use counters::{Counters, MAX_TILES, Turn, Worker};
 
-use crate::plan::{Arg, Grid, Plan, Step};
+use crate::plan::{Grid, Plan, Step};
 use inkstone_tensor::{Dim, Sizes};
 use set::StepSet;
 use smallvec::SmallVec;
 use std::fmt;
+use touched::Touched;
 
 /// A step of a [`TileProgram`].
 #[derive(Clone, Debug, PartialEq)]
@@ -70,13 +72,11 @@ impl TileProgram {
         });
         let mut ordered: Vec<StepSet> = Vec::with_capacity(count);
         let mut work = Vec::with_capacity(count);
+        let mut touched = Touched::default();
         for (i, step) in plan.steps.iter().enumerate() {
             let (mut waits, mut done) = (SmallVec::new(), StepSet::new(count));
-            for j in (0..i).rev() {
+            for j in touched.add(i, step, &presence, &plan.bucket) {
                 if !done.contains(j) {
-                    if !conflict(step, &plan.steps[j], &plan.bucket) {
-                        continue;
-                    }
                     waits.push(j);
                     done.insert(j);
                 }
@@ -96,14 +96,6 @@ impl TileProgram {
     pub fn work(&self) -> &[Work] {
         &self.work
     }
-}
-
-/// Whether two steps touch a common byte and one of them writes it.
-fn conflict(a: &Step, b: &Step, bucket: &Sizes) -> bool {
-    let end = |arg: &Arg| arg.offset.saturating_add(arg.ty.bytes(bucket));
-    let clash =
-        |a: &Arg, b: &Arg| a.region == b.region && (a.write || b.write) && a.offset < end(b) && b.offset < end(a);
-    a.args.iter().any(|a| b.args.iter().any(|b| clash(a, b)))
 }
 
 impl fmt::Display for TileProgram {

@@ -225,6 +225,35 @@ fn the_program_of_another_plan_is_refused() {
     assert!(matches!(program.check(&plan, &BUCKET), Err(Error::BadPlan { .. })));
 }
 
+/// Programs are derived, so that steps wait for earlier ones; were one made otherwise, it would be refused.
+#[test]
+fn cycles_of_waits_are_refused() {
+    let plan = plan();
+    for (step, wait) in [(3, 3), (3, 4), (0, 21)] {
+        let mut program = TileProgram::new(&plan);
+        program.work[step].waits.push(wait);
+        let error = program.check(&plan, &BUCKET).unwrap_err().to_string();
+        let op = &program.work[step].op;
+        let wanted = format!("plan body+head, step {step} ({op}): it waits for step {wait}, allowed: earlier ones");
+        assert_eq!(error, wanted);
+    }
+}
+
+#[test]
+fn long_plans_are_like_short_ones() {
+    let short = plan();
+    let long = Plan::link(&vec![&short; 200]).unwrap();
+    let program = TileProgram::new(&long);
+    program.check(&long, &BUCKET).unwrap();
+    let count = short.steps.len();
+    let of = |n: usize| -> Vec<Vec<usize>> {
+        let waits = |w: &Work| w.waits.iter().map(|w| (n + 2) * count - w).collect();
+        program.work[n * count..][..count].iter().map(waits).collect()
+    };
+    assert_eq!(of(1), of(100));
+    assert_eq!(of(1), of(199));
+}
+
 /// Memory that knows who is in it: for each 64-byte line the version (the last step that wrote it), and how many are in.
 #[derive(Default)]
 struct Line {

@@ -7,14 +7,14 @@ use inkstone_compute::{
     Arg, Bindings, Cut, Engine, EngineOptions, Exec, Executable, Grid, Interface, Kernel, Pattern, Plan, Port, Queue,
     Region, Result, Step, Ticket, Usage, WeightSlot,
 };
-use inkstone_engine_cpu::{Cpu, Entry};
+use inkstone_engine_cpu::{Cpu, Entry, Tile};
 use inkstone_tensor::ops::{Expr, Map, Term};
-use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
+use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer, StepError};
 use inkstone_tensor::{Dim, NoProgress, Op, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource};
 use std::sync::Arc;
 
-/// Columns of all values.
-pub const COLS: usize = 16;
+/// Columns of all values: so many that a row is worth a claim of its own. The kernels use the first.
+pub const COLS: usize = 1 << 14;
 /// Bytes that a value takes in the arena, for up to [`ROWS`] rows.
 pub const BYTES: u64 = (ROWS * COLS * 4) as u64;
 /// Most rows of a step.
@@ -37,6 +37,15 @@ pub fn kernel(name: &'static str, entry: Entry) -> Kernel {
 /// A place for a value.
 pub fn arg(region: Region, offset: u64, value: u32, write: bool) -> Arg {
     Arg { region, offset, ty: TYPE, value, write, cut: Cut { rows: true, cols: false } }
+}
+
+/// Sums the first values of the operands' rows.
+pub fn sum_rows(tile: &mut Tile) -> Result<(), StepError> {
+    for row in tile.rows.clone() {
+        let total: f32 = tile.ins.iter().map(|view| view.row::<f32>(row)[0]).sum();
+        tile.outs[0].row::<f32>(row)[0] = total;
+    }
+    Ok(())
 }
 
 /// What plans read.
@@ -100,7 +109,7 @@ impl WeightSource for Nothing {
 
 /// An engine with a plan that is ready.
 pub struct Rig {
-    pub engine: Cpu,
+    pub engine: Arc<Cpu>,
     pub bind: Bindings,
     pub executable: Arc<dyn Executable>,
     pub queue: Box<dyn Queue>,
@@ -108,21 +117,25 @@ pub struct Rig {
 
 impl Rig {
     pub fn new(options: &EngineOptions, plan: Plan) -> Result<Rig> {
-        let engine = Cpu::new(&options.clone().budget(1 << 28))?;
-        let bind = bind(&engine, &plan)?;
+        Rig::on(&Arc::new(Cpu::new(&options.clone().budget(1 << 28))?), plan)
+    }
+
+    pub fn on(engine: &Arc<Cpu>, plan: Plan) -> Result<Rig> {
+        let bind = bind(engine, &plan)?;
         let executable = engine.prepare(Arc::new(plan), bind.clone(), Exec::Steps)?;
-        let queue = engine.queue()?;
-        Ok(Rig { engine, bind, executable, queue })
+        Ok(Rig { engine: engine.clone(), bind, executable, queue: engine.queue()? })
     }
 
     /// Gives the plan its input: a value a row.
     pub fn feed(&mut self, rows: &[f32]) -> Result<()> {
-        let mut step = StepBuffer::with_capacity(64, rows.len(), 1, 0);
+        let mut step = StepBuffer::with_capacity(64, ROWS, 1, 0);
         let tokens = vec![0; rows.len()];
         step.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0]], logits: LogitWish::None, sampler: None });
         self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(step.encode(0, 0)))?;
-        let values: Vec<f32> = rows.iter().flat_map(|row| [*row; COLS]).collect();
-        self.queue.write(&self.bind.ports[0].1, 0, bytemuck::cast_slice(&values))
+        let mut write = |(row, value): (usize, &f32)| {
+            self.queue.write(&self.bind.ports[0].1, (row * COLS * 4) as u64, &value.to_ne_bytes())
+        };
+        rows.iter().enumerate().try_for_each(&mut write)
     }
 
     pub fn submit(&mut self) -> Result<Ticket> {
@@ -131,9 +144,12 @@ impl Rig {
 
     /// What the plan gives: the first value of each row.
     pub fn read(&mut self, ticket: Ticket, rows: usize) -> Result<Vec<f32>> {
-        let mut values = vec![0f32; rows * COLS];
-        self.queue.read(ticket, &self.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut values))?;
-        Ok(values.into_iter().step_by(COLS).collect())
+        let mut read = |row: usize| {
+            let mut value = [0; 4];
+            self.queue.read(ticket, &self.bind.ports[1].1, (row * COLS * 4) as u64, &mut value)?;
+            Ok(f32::from_ne_bytes(value))
+        };
+        (0..rows).map(&mut read).collect()
     }
 
     pub fn run(&mut self, rows: &[f32]) -> Result<Vec<f32>> {
