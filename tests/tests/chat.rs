@@ -1,7 +1,7 @@
 //! Conversations with the shipped model.
 
 use inkstone::text::Encode;
-use inkstone::{Conversation, Dialogue, Message, Model, ModelOptions, Options};
+use inkstone::{ChatTemplate, Conversation, Dialogue, Message, Model, ModelOptions, Options};
 use inkstone_tests::{on_engines, oracle};
 
 fn model(engine: &str, context: u32) -> Model {
@@ -75,4 +75,18 @@ fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
 on_engines! {
     a_full_context_forgets_the_oldest_turns_and_keeps_the_system;
     cpu: ten_turns_have_the_prompts_of_the_whole_conversation
+}
+
+#[test]
+fn variables_of_the_template_are_options() {
+    let model = model("cpu", 64);
+    let template = ChatTemplate::new("{{ 'think' if enable_thinking else 'answer' }}").unwrap();
+    let conversation = Conversation::new(vec![Message::user("Hello")]);
+    let ids = |options: Options| model.chat_ids(&template, &conversation, &options.bos(false)).unwrap();
+    let plain = |text: &str| model.tokenizer().encode(text, &Encode::plain()).unwrap();
+    assert_eq!(ids(Options::default()), plain("answer"));
+    assert_eq!(ids(Options::default().template_var("enable_thinking", true)), plain("think"));
+    let reserved = Options::default().template_var("messages", "none");
+    let error = model.chat(&[Message::user("Hello")], &reserved).unwrap_err().to_string();
+    assert!(error.starts_with("template variable \"messages\""), "{error}");
 }

@@ -69,6 +69,23 @@ fn d02_a_template_with_a_fault_is_named_with_its_line_and_what_helps() {
 }
 
 #[test]
+fn variables_reach_the_template_and_d05_none_takes_the_place_of_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("t.jinja");
+    std::fs::write(&template, "{{ raise_exception('thinking ' ~ enable_thinking ~ ', ' ~ style) }}").unwrap();
+    let with = |variables: &[&str]| {
+        let variables = variables.iter().flat_map(|variable| ["--template-var", variable]);
+        run(&["chat", "Hello", "--template", template.to_str().unwrap()]
+            .into_iter()
+            .chain(variables)
+            .collect::<Vec<_>>())
+    };
+    with(&["enable_thinking=false", "style=\"short\""]).refused(1, "refuses: thinking False, short");
+    with(&["messages=[]"]).refused(2, "--template-var: template variable \"messages\": allowed are ");
+    with(&["style=short"]).refused(2, "--template-var \"style=short\": allowed: NAME=JSON");
+}
+
+#[test]
 fn run_says_that_chat_exists() {
     let ran = run(&["run", "Once", "-n", "1"]).succeeded();
     assert_eq!(ran.stderr.lines().filter(|l| l.contains("inkstone chat")).count(), 1, "{}", ran.stderr);

@@ -1,5 +1,6 @@
 //! What a request can ask for.
 
+use inkstone_text::Json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -60,6 +61,8 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// Ends the generation from outside.
     pub cancel: Option<Cancel>,
+    /// Further variables of the chat template, such as `enable_thinking`; of chats alone.
+    pub template_vars: Vec<(String, Json)>,
 }
 
 /// A limit of tokens.
@@ -148,6 +151,13 @@ impl Options {
     #[must_use]
     pub fn logit_bias(mut self, id: u32, bias: f32) -> Self {
         self.logit_bias.push((id, bias));
+        self
+    }
+
+    /// Sets a variable of the chat template: `template_var("enable_thinking", false)`.
+    #[must_use]
+    pub fn template_var(mut self, name: impl Into<String>, value: impl Into<Json>) -> Self {
+        self.template_vars.push((name.into(), value.into()));
         self
     }
 

@@ -62,6 +62,7 @@ impl Options {
         o.banned.extend_from_slice(&other.banned);
         o.stop.extend_from_slice(&other.stop);
         o.stop_ids.extend_from_slice(&other.stop_ids);
+        o.template_vars.extend_from_slice(&other.template_vars);
         o.min_tokens = o.min_tokens.max(other.min_tokens);
         o.ignore_end |= other.ignore_end;
         o.special |= other.special;

@@ -52,7 +52,10 @@ impl Model {
         conversation: &Conversation,
         options: &Options,
     ) -> Result<Vec<u32>> {
-        let rendered = template.render(conversation, self.tokenizer())?;
+        let variables = options.template_vars.iter().cloned();
+        let conversation =
+            variables.fold(conversation.clone(), |conversation, (name, value)| conversation.variable(name, value));
+        let rendered = template.render(&conversation, self.tokenizer())?;
         let most = (self.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN);
         let encode = Encode::new().bos(options.bos).eos(false).max_bytes(most);
         Ok(self.tokenizer().encode_rendered(&rendered, &encode)?)

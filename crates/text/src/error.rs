@@ -177,6 +177,16 @@ pub enum Error {
         /// The most that is allowed.
         max: usize,
     },
+    /// A variable of a chat template whose name can't be.
+    #[error(
+        "template variable {name:?}: allowed are 1 to 64 letters, digits and '_', the first a letter, but not {reserved}"
+    )]
+    TemplateVariable {
+        /// Its name, the first characters.
+        name: String,
+        /// The names that templates have for themselves.
+        reserved: String,
+    },
     /// The thread of a chat template can't be started.
     #[error("no thread for the chat template: {source}")]
     TemplateThread {

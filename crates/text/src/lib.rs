@@ -37,6 +37,7 @@ mod vocab;
 
 pub use decoder::Decoder;
 pub use error::Error;
+pub use serde_json::Value as Json;
 pub use template::{
     ChatTemplate, Conversation, MAX_DEPTH, MAX_MEMORY, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Rendered,
 };

@@ -112,6 +112,27 @@ fn d04_a_source_has_a_limit_and_one_within_it_a_stack() {
 }
 
 #[test]
+fn d05_variables_take_no_name_that_a_template_has_for_itself() {
+    let source = "{{ messages | length }} {{ enable_thinking }} {{ (levels or {'a': ['']}).a[0] }}";
+    let with = |name: &str, value: Value| {
+        let conversation = Conversation::new(vec![Message::user("Hello")]).variable(name, value);
+        ChatTemplate::new(source)
+            .unwrap()
+            .render(&conversation, &tokenizer())
+            .map(|rendered| rendered.text().to_string())
+    };
+    assert_eq!(with("enable_thinking", json!(false)).unwrap(), "1 False ");
+    assert_eq!(with("levels", json!({"a": ["<|im_start|>"]})).unwrap(), "1  <|im_start|>");
+    let reserved = ["messages", "tools", "documents", "bos_token", "raise_exception", "chat_template", "Messages"];
+    for name in reserved.into_iter().chain(["", "a b", "__class__", "1", "é", "a.b", &"x".repeat(65)]) {
+        let error = with(name, json!([])).unwrap_err().to_string();
+        assert!(error.starts_with("template variable \"") && error.contains("but not messages, tools"), "{error}");
+    }
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    assert!(matches!(with("deep", deep), Err(Error::TooDeep { .. })));
+}
+
+#[test]
 fn d06_nothing_of_the_machine_is_in_reach() {
     let undefined =
         ["{{ ''.__class__ }}", "{{ messages.__class__ }}", "{{ raise_exception.__globals__ }}", "{{ self }}"];

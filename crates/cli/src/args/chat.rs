@@ -32,6 +32,9 @@ pub(crate) struct ChatArgs {
     /// File with a chat template (Jinja) instead of the model's own
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
+    /// Variable of the chat template, such as enable_thinking=false; may be given several times
+    #[arg(long, value_name = "NAME=JSON", value_parser = template_var)]
+    pub(crate) template_var: Vec<(String, serde_json::Value)>,
     /// One JSON object for each piece of text; the last of an answer has finish, seed, usage and timings
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,6 +55,12 @@ impl ChatArgs {
         let (model, prompt) = source::sources(&source::Given { arguments, model, prompt: None, file: None })?;
         Ok((model, if let PromptSource::Argument(text) = prompt { Some(text) } else { None }))
     }
+}
+
+fn template_var(argument: &str) -> Result<(String, serde_json::Value), String> {
+    let wrong = "allowed: NAME=JSON, as in enable_thinking=false or style=\"short\"";
+    let (name, json) = argument.split_once('=').ok_or(wrong)?;
+    Ok((name.to_string(), serde_json::from_str(json).map_err(|e| format!("{wrong}; {e}"))?))
 }
 
 /// Changes options by a line without dashes: `temperature 0.5`. If it is wrong nothing changes, and the error is a line.

@@ -56,7 +56,8 @@ impl Inputs {
             let token = id.and_then(|id| tokenizer.token(id));
             Value::from(token.map_or("", |token| token.text))
         };
-        let variables = Value::from_pairs([
+        let own = conversation.variables.iter().map(|(name, value)| (name.as_str(), marked(value, mark)));
+        let variables = Value::from_pairs(own.chain([
             ("messages", messages.collect()),
             ("tools", all(&conversation.tools)),
             ("documents", all(&conversation.documents)),
@@ -65,7 +66,7 @@ impl Inputs {
             ("eos_token", special(tokenizer.eos())),
             ("unk_token", special(tokenizer.unknown())),
             ("pad_token", special(tokenizer.padding())),
-        ]);
+        ]));
         Inputs { variables, now: conversation.now.unwrap_or_else(SystemTime::now) }
     }
 }

@@ -7,8 +7,35 @@ use std::time::SystemTime;
 /// Lists and objects inside each other.
 pub const MAX_DEPTH: usize = 64;
 
-/// The longest name of a role, in bytes.
-const MAX_ROLE: usize = 64;
+/// The longest name of a role or of a variable, in bytes.
+const MAX_NAME: usize = 64;
+
+/// What templates find under names of their own: no variable takes the place of one.
+const RESERVED: &[&str] = &[
+    "messages",
+    "tools",
+    "documents",
+    "add_generation_prompt",
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "pad_token",
+    "raise_exception",
+    "strftime_now",
+    "chat_template",
+    "conversation",
+    "tokenize",
+    "namespace",
+    "range",
+    "dict",
+    "loop",
+    "self",
+    "super",
+    "caller",
+    "true",
+    "false",
+    "none",
+];
 
 /// A message of a conversation: a role, a content, and what else a template knows (`tool_calls`, `name`, ...).
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +81,7 @@ impl Message {
             other => return Err(wrong(&other, "a message")),
         };
         let is_name = |role: &str| {
-            (1..=MAX_ROLE).contains(&role.len())
+            (1..=MAX_NAME).contains(&role.len())
                 && role.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
         };
         match fields.get("role") {
@@ -95,6 +122,8 @@ pub struct Conversation {
     pub tools: Vec<Value>,
     /// Texts to answer from, in the form that the template wants.
     pub documents: Vec<Value>,
+    /// Further variables of the template, such as `enable_thinking`.
+    pub variables: Map<String, Value>,
     /// The prompt ends where the answer begins (`add_generation_prompt`).
     pub answer: bool,
     /// What `strftime_now` tells, in UTC; `None`: the time of the call.
@@ -119,6 +148,13 @@ impl Conversation {
         Conversation { documents, ..self }
     }
 
+    /// Adds to [`Conversation::variables`].
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Conversation {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
     /// Sets [`Conversation::answer`].
     #[must_use]
     pub fn answer(self, answer: bool) -> Conversation {
@@ -131,10 +167,21 @@ impl Conversation {
         Conversation { now: Some(now), ..self }
     }
 
-    /// What is not too deep for the recursion of those who read it.
+    /// That variables have names of their own, and that nothing is too deep for the recursion of those who read it.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_name = |name: &str| {
+            (1..=MAX_NAME).contains(&name.len())
+                && starts(name)
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !RESERVED.contains(&name.to_ascii_lowercase().as_str())
+        };
+        if let Some(name) = self.variables.keys().find(|name| !is_name(name)) {
+            let name = name.chars().take(MAX_NAME).collect();
+            return Err(Error::TemplateVariable { name, reserved: RESERVED.join(", ") });
+        }
         let fields = self.messages.iter().flat_map(|m| m.fields().values());
-        let deepest = fields.chain(&self.tools).chain(&self.documents).map(depth).max();
+        let deepest = fields.chain(&self.tools).chain(&self.documents).chain(self.variables.values()).map(depth).max();
         if deepest.is_some_and(|depth| depth > MAX_DEPTH) { Err(Error::TooDeep { max: MAX_DEPTH }) } else { Ok(()) }
     }
 
@@ -148,7 +195,7 @@ impl Conversation {
                 }
             }
         }
-        self.tools.iter().chain(&self.documents).for_each(|value| texts(value, f));
+        self.tools.iter().chain(&self.documents).chain(self.variables.values()).for_each(|value| texts(value, f));
     }
 }
 

@@ -55,8 +55,12 @@ fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error>
 fn advised(error: inkstone::Error) -> Error {
     use inkstone::text::Error as Text;
     match error {
+        inkstone::Error::Text(e @ Text::TemplateVariable { .. }) => Error::Usage(format!("--template-var: {e}")),
         inkstone::Error::Text(
-            e @ (Text::Template { .. } | Text::TemplateRefuses { .. } | Text::TemplateSource { .. }),
+            e @ (Text::Template { .. }
+            | Text::TemplateRefuses { .. }
+            | Text::TemplateMemory { .. }
+            | Text::TemplateSource { .. }),
         ) => Error::Template(e),
         other => other.into(),
     }
@@ -104,7 +108,8 @@ impl Conversation<'_> {
     }
 
     fn answer(&mut self, message: &str) -> Result<(), Error> {
-        let options = self.sampling.options().cancel(self.signals.cancel());
+        let mut options = self.sampling.options().cancel(self.signals.cancel());
+        options.template_vars.clone_from(&self.args.template_var);
         let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
         if turn.forgotten > 0 {
             let turns = match turn.forgotten {

@@ -1,0 +1,90 @@
+//! `chat` on a terminal: what a person types, and what is shown.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Ctrl-C and Ctrl-D, and the arrow that brings the line before back.
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const UP: &str = "\x1b[A";
+/// What stands before each line.
+const PROMPT: &str = "> ";
+
+/// Types each text when what it waits for is shown; all that was shown, and the exit code.
+fn typed(arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/type.py");
+    let steps = serde_json::to_string(steps).unwrap();
+    let mut python = Command::new("python3");
+    python.arg(script).arg(steps).arg(env!("CARGO_BIN_EXE_inkstone")).arg("chat").args(arguments);
+    let Ok(output) = python.env("TERM", "xterm").output() else {
+        println!("not present: python3");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let (shown, code) = shown.trim_end().rsplit_once("\nexit code ").unwrap();
+    Some((shown.to_string(), code.parse().unwrap()))
+}
+
+#[test]
+fn a_conversation_is_typed_and_its_commands_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let (save, load) = (format!("/save {}\r", file.display()), format!("/load {}\r", file.display()));
+    let steps = [
+        ("/help lists the commands", ""),
+        (PROMPT, "/help\r"),
+        ("/undo   ", ""),
+        (PROMPT, "/set temperature 0\r"),
+        (PROMPT, "Hello\r"),
+        ("Shall I tell you a story?", ""),
+        (PROMPT, "/system Be kind.\r"),
+        (PROMPT, &save),
+        (PROMPT, "/undo\r"),
+        (PROMPT, "/undo\r"),
+        ("there is nothing to take back", ""),
+        (PROMPT, &load),
+        ("messages: 3", ""),
+        (PROMPT, "/reset\r"),
+        (PROMPT, "/nope\r"),
+        ("error: unknown command \"/nope\"", ""),
+        (PROMPT, "/set temperature x\r"),
+        ("error: temperature \"x\"", ""),
+        // A wrong line ends nothing, and the arrow brings earlier ones back.
+        (PROMPT, &format!("{}\r", UP.repeat(8))),
+        ("\nHello! ", ""),
+        (PROMPT, "/quit\r"),
+    ];
+    let Some((_, code)) = typed(&[], &steps) else { return };
+    assert_eq!(code, 0);
+    let said: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(said[0]["content"], "Be kind.");
+    assert_eq!(said[2]["content"], "Hello! Shall I tell you a story?");
+}
+
+#[test]
+fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let save = format!("/save {}\r", file.display());
+    let steps = [
+        (PROMPT, "Tell me a story.\r"),
+        // Within the answer, which the definitions compute slowly enough.
+        ("upon", CTRL_C),
+        (PROMPT, &save),
+        (PROMPT, "/nope\r"),
+        ("unknown command", ""),
+        (PROMPT, CTRL_C),
+    ];
+    let Some((shown, code)) = typed(&["--engine", "reference", "--temp", "0"], &steps) else { return };
+    assert_eq!(code, 130, "{shown}");
+    let said: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let answer = said[1]["content"].as_str().unwrap();
+    assert!(answer.contains("upon") && answer.split_whitespace().count() < 40, "{answer}");
+}
+
+#[test]
+fn ctrl_d_ends_a_conversation() {
+    let Some((shown, code)) = typed(&[], &[(PROMPT, CTRL_D)]) else { return };
+    assert_eq!(code, 0, "{shown}");
+}
