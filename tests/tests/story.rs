@@ -56,9 +56,10 @@ struct Bounds {
 /// The definitions round to f32.
 const REFERENCE: Bounds = Bounds { margin: 1e-3, all: 1e-5, one: 1e-5 };
 
-/// The CPU engine has activations of 8 bits.
-const CPU_TARGET: Bounds = Bounds { margin: 0.05, all: 1e-3, one: 4e-3 };
-const CPU_Q4: Bounds = Bounds { margin: 0.05, all: 1e-3, one: 4e-3 };
+/// The CPU engine has activations of 8 bits. Which of two neighbours a value is encoded as depends on its last bits, and
+/// that alone moves the nats of a document by 0.15%.
+const CPU_TARGET: Bounds = Bounds { margin: 0.05, all: 1e-3, one: 5e-3 };
+const CPU_Q4: Bounds = Bounds { margin: 0.05, all: 2e-3, one: 5e-3 };
 /// Of the draft, which is so small that activations of 8 bits move its logits by 2%. Definitions that encode them alike go
 /// as far: they lose a margin of 0.393, and 0.86% on a document.
 const CPU_DRAFT: Bounds = Bounds { margin: 0.4, all: 2e-3, one: 1e-2 };
