@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes of values that a template may make: texts, and [`VALUE`] for each value in a list or an object.
+/// Bytes of values that a template may make: texts, and `VALUE` for each value in a list or an object.
 pub const MAX_MEMORY: usize = 32 << 20;
 
 /// A value without its text.
