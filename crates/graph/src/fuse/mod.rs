@@ -3,7 +3,7 @@
 //! region; where it has none they stay as they are, and the report says why. So a fused plan gives the bits of one that
 //! is not.
 //!
-//! Proposals are tried in the order of [`PROPOSALS`], each on the whole graph, the largest first.
+//! Proposals are tried in the order of [`fusions`], each on the whole graph, the largest first.
 
 mod flow;
 mod glu;
