@@ -8,6 +8,7 @@ use super::open;
 use super::run::CHUNK;
 use crate::args::ExplainArgs;
 use crate::signals::Signals;
+use crate::terminal::printable;
 use crate::{Error, output};
 use std::io::Write;
 
@@ -17,7 +18,7 @@ pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error
     if args.graph {
         let graph = model.graph();
         for graph in [&graph.body, &graph.head, &graph.select] {
-            write!(out, "{graph}")?;
+            write!(out, "{}", printable(&graph.to_string()))?;
         }
     } else {
         let explanation = model.explain(args.phase(CHUNK))?;
