@@ -57,7 +57,7 @@ fn pair_plan(col_block: usize, col_blocks: usize) -> Plan {
 
 #[test]
 fn each_tile_has_columns_of_one_result() {
-    for (threads, block) in [(1, 16), (2, 8), (3, 5), (2, 1)] {
+    for (threads, block) in [(1, COLS), (2, COLS / 2), (3, COLS / 3), (2, COLS / 16)] {
         let kernel = kernel("pair", fill_pair, &[("map", F64)]);
         let options = EngineOptions::default().threads(threads).with_kernel(kernel).isa("portable");
         let mut rig = Rig::new(&options, pair_plan(block, 2 * COLS.div_ceil(block))).unwrap();
@@ -129,14 +129,15 @@ fn refused(kernel: Kernel, plan: Plan) -> String {
 
 #[test]
 fn a_kernel_does_all_members_of_its_region() {
-    let error = refused(kernel("pair", fill_pair, &[("linear", F64)]), pair_plan(8, 4));
+    let error = refused(kernel("pair", fill_pair, &[("linear", F64)]), pair_plan(COLS / 2, 4));
     assert_eq!(error, "plan sums, step 0 (pair): kernel pair does not do map in pair");
 }
 
 #[test]
 fn a_grid_covers_all_results_of_a_region() {
-    let error = refused(kernel("pair", fill_pair, &[("map", F64)]), pair_plan(8, 2));
-    assert_eq!(error, "plan sums, step 0 (pair): 2 blocks of 8 columns, its results take 4");
+    let error = refused(kernel("pair", fill_pair, &[("map", F64)]), pair_plan(COLS / 2, 2));
+    let fault = format!("plan sums, step 0 (pair): 2 blocks of {} columns, its results take 4", COLS / 2);
+    assert_eq!(error, fault);
 }
 
 #[test]
