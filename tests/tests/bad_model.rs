@@ -84,11 +84,10 @@ fn b02_counts_of_nothing_and_of_too_much_are_refused() {
     refuses(&Tiny::random().set("llama.block_count", 1_000_000_000u32), &["llama.block_count is 1000000000", "1 to"]);
 }
 
-#[test]
-fn b02_as_many_layers_as_are_allowed_open_in_time() {
+fn b02_as_many_layers_as_are_allowed_open_in_time(engine: &str) {
     let tiny = Tiny::of_layers(1024);
     let start = busy_time();
-    runs(&tiny);
+    runs_on(engine, &tiny);
     assert!(busy_time() - start < 10 * QUICK, "{:?}", busy_time() - start);
 }
 
@@ -407,6 +406,7 @@ fn what_a_file_recommends_must_be_in_range() {
 
 on_engines! {
     the_model_that_the_others_break_is_sound
+    b02_as_many_layers_as_are_allowed_open_in_time
     b03_tensors_that_the_model_does_not_have_are_ignored
     b04_a_context_beyond_memory_is_refused_with_what_fits
     b04_a_trained_context_beyond_memory_works_with_a_note
