@@ -22,7 +22,7 @@ fn conforms(engine: &Cpu) -> conformance::Report {
 
 #[test]
 fn kernels_of_all_sets_and_layouts_conform_with_equal_bits() {
-    let report = conforms(&Cpu::new(&options(1)).unwrap());
+    let report = conforms(&Cpu::new(&options(3)).unwrap());
     for set in Set::ALL {
         for kernel in ["linear.q8.SET in panel16", "linear.q8.SET in file", "linear.f32.SET in file", "rope.SET"] {
             let kernel = kernel.replace("SET", set.name());
@@ -36,9 +36,9 @@ fn kernels_of_all_sets_and_layouts_conform_with_equal_bits() {
 }
 
 #[test]
-fn every_instruction_set_conforms_alone() {
-    for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
-        let _ = conforms(&Cpu::new(&options(3).isa(set.name())).unwrap());
+fn sets_that_are_not_the_first_choice_conform_alone() {
+    for set in Set::ALL.into_iter().filter(|s| s.is_here()).skip(1) {
+        let _ = conforms(&Cpu::new(&options(1).isa(set.name())).unwrap());
     }
 }
 
@@ -69,8 +69,11 @@ fn another_order_of_sums_is_found_though_it_is_as_accurate() {
         tiling: |_, _| inkstone_compute::Tiling::WHOLE,
         ..Kernel::by_definition("in_order", rms_norm, Arc::new(in_order as Entry))
     };
-    let report = conformance::run(&Cpu::new(&options(1).isa("portable").with_kernel(kernel)).unwrap());
+    let best = Set::ALL.into_iter().find(|s| s.is_here()).unwrap();
+    let report = conformance::run(&Cpu::new(&options(1).isa(best.name()).with_kernel(kernel)).unwrap());
     let failed: Vec<String> = report.failed().map(ToString::to_string).collect();
-    assert!(!failed.is_empty(), "{report}");
-    assert!(failed.iter().all(|f| f.contains("other bits than in_order, of one numerics")), "{failed:?}");
+    // Alone, and as a member of regions whose kernels add in lanes.
+    let said = |what: &str| failed.iter().filter(|f| f.contains(what)).count();
+    let (alone, within) = (said("other bits than in_order, of"), said("other bits than its members, of"));
+    assert!(alone > 0 && within > 0 && alone + within == failed.len(), "{failed:?}");
 }

@@ -47,7 +47,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    fn new(op: impl Into<Op>, rows: usize, operands: &[Operand]) -> Case {
+    pub(super) fn new(op: impl Into<Op>, rows: usize, operands: &[Operand]) -> Case {
         Case { op: op.into(), operands: operands.to_vec(), rows, chain: Chain::default() }
     }
 

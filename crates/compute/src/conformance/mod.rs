@@ -1,6 +1,6 @@
 //! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, in every
 //! layout that it reads, and steps in a row that read what was written before. Kernels of one numerics must give equal
-//! bits. An engine runs this with one line:
+//! bits, and those of regions the bits of their members' kernels. An engine runs this with one line:
 //!
 //! ```
 //! # use inkstone_compute::{EngineOptions, Reference, conformance};
@@ -12,6 +12,7 @@
 
 mod cases;
 pub(crate) mod plan;
+mod regions;
 mod rig;
 mod scenes;
 mod single;
@@ -74,7 +75,7 @@ pub fn run(engine: &dyn Engine) -> Report {
 
 /// Runs the scenes, and the cases of these ops.
 fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
-    let cases = cases::all().into_iter().filter(|case| op(&case.op));
+    let cases = cases::all().into_iter().chain(regions::all()).filter(|case| op(&case.op));
     let mut results: Vec<CaseResult> = cases.flat_map(|case| single::run(engine, &case)).collect();
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
@@ -130,6 +131,27 @@ fn rounding(dtype: DType) -> f64 {
         DType::F16 => 5e-4,
         DType::BF16 => 4e-3,
         _ => 8e-3,
+    }
+}
+
+/// Why a case did not pass.
+enum Stop {
+    Skipped(String),
+    Failed(String),
+}
+
+impl<E: std::error::Error> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Failed(error.to_string())
+    }
+}
+
+impl Stop {
+    fn outcome(self) -> Outcome {
+        match self {
+            Stop::Skipped(reason) => Outcome::Skipped(reason),
+            Stop::Failed(fault) => Outcome::Failed(fault),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use super::plan::{How, Place, PlanBuilder};
 use super::rig::{Definition, MadeWeights, Rig};
 use super::values::{Random, difference};
-use super::{CaseResult, Outcome, bucket, candidates, rounding, tolerance};
+use super::{CaseResult, Outcome, Stop, bucket, candidates, rounding, tolerance};
 use crate::engine::Engine;
 use crate::kernel::Layout;
 use crate::plan::{Plan, Port, Region};
@@ -49,26 +49,11 @@ const VOCABULARY: usize = 19;
 /// A record that ends a sequence.
 const END: u32 = 3;
 
-/// Why a scene can't be played.
-enum Stop {
-    Skipped(String),
-    Failed(String),
-}
-
-impl<E: std::error::Error> From<E> for Stop {
-    fn from(error: E) -> Stop {
-        Stop::Failed(error.to_string())
-    }
-}
-
 pub(super) fn run(engine: &dyn Engine, scene: &Scene) -> CaseResult {
     let seed = Random::seed(scene.name);
     let mut kernels = Vec::new();
-    let outcome = match play(engine, scene, &mut Random::new(seed), &mut kernels) {
-        Ok(()) => Outcome::Passed,
-        Err(Stop::Skipped(reason)) => Outcome::Skipped(reason),
-        Err(Stop::Failed(fault)) => Outcome::Failed(fault),
-    };
+    let played = play(engine, scene, &mut Random::new(seed), &mut kernels);
+    let outcome = played.err().map_or(Outcome::Passed, Stop::outcome);
     CaseResult { case: format!("steps, {}", scene.name), kernels: kernels.join(", "), seed, outcome }
 }
 

@@ -1,22 +1,24 @@
-//! Cases of one op: a plan of one step, its operands in ports and weights, its result in a port.
+//! Cases of one op: a plan of one step, its operands in ports, states and weights, its results in ports and states. The op
+//! may be a region; then a second plan has a step for each of its members.
 
 use super::cases::{Case, Operand};
-use super::plan::{How, PlanBuilder};
+use super::plan::{How, Place, PlanBuilder};
 use super::rig::{MadeWeights, Rig};
 use super::values::{Random, difference};
-use super::{CaseResult, Outcome, bucket, candidates, tolerance};
+use super::{CaseResult, Outcome, Stop, bucket, candidates, regions, rounding, stepwise};
 use crate::Result;
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Layout, Numerics};
 use crate::plan::{Port, Region};
+use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::op::{Arrays, Mismatch};
 use inkstone_tensor::step::{LogitWish, NONE, ROWS, Row, Sampler, SeqStep, StepBuffer, StepView};
 use inkstone_tensor::{Array, Dim, Op, Sizes, Type};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where operands lie that are no weights; the result lies in [`RESULT`].
-const OPERANDS: [Port; 4] = [Port::Hidden, Port::Logits, Port::Records, Port::Rows];
-const RESULT: Port = Port::Scores;
+/// Where operands lie that are no weights and no states, then results.
+const PORTS: [Port; 5] = [Port::Hidden, Port::Logits, Port::Records, Port::Rows, Port::Scores];
 /// Positions that rows are made up for.
 const POSITIONS: usize = 5000;
 /// Tokens a page: each of the sequences has one.
@@ -28,46 +30,44 @@ pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
     let name = case.name();
     let seed = Random::seed(&name);
     let result = |kernels: &str, outcome| CaseResult { case: name.clone(), kernels: kernels.to_owned(), seed, outcome };
-    let Some(sizes) = sizes(engine, case.rows) else {
+    let Some(bucket) = sizes(engine, case.rows) else {
         let most = engine.caps().rows.iter().max().copied().unwrap_or(0);
         return vec![result("", Outcome::Skipped(format!("{} rows > {most}", case.rows)))];
     };
-    let types: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
     let weights: Vec<Type> =
         case.operands.iter().filter(|o| matches!(o, Operand::Weight(_))).map(Operand::ty).collect();
-    let (found, refusals) = candidates(engine, &case.op, &weights, sizes.rows, types.len() + 1);
-    if found.is_empty() {
+    let (mut found, refusals) = candidates(engine, &case.op, &weights, bucket.rows, case.operands.len() + 1);
+    if let Op::Region(region) = &case.op {
+        // Regions dissolve where no kernel does them.
+        found.retain(|(kernel, _)| regions::fits(kernel, &region.body));
+    } else if found.is_empty() {
         return vec![result("", Outcome::Skipped(refusals))];
     }
-    // The first result of each numerics, and whose it is.
-    let mut firsts: Vec<(Numerics, String, Array)> = Vec::new();
+    // The first results of each numerics, and whose they are.
+    let mut firsts: Vec<(Numerics, String, Vec<Array>)> = Vec::new();
     let matrices = weights.iter().any(|w| w.rows != Dim::N(1));
     let by_kernel = found.iter().map(|(kernel, layout)| {
         let who = if matrices { format!("{} in {layout}", kernel.name) } else { kernel.name.to_owned() };
-        let outcome = match on_kernel(engine, case, kernel, *layout, sizes, seed) {
-            Ok(Found::Result(value)) => match firsts.iter().find(|(numerics, ..)| *numerics == kernel.numerics) {
-                Some((_, first, wanted)) => difference(wanted, &value, 0.0).map_or(Outcome::Passed, |fault| {
-                    Outcome::Failed(format!("other bits than {first}, of one numerics: {fault}"))
-                }),
+        let asked = Asked { engine, case, kernel, layout: *layout, bucket, seed };
+        let compared = asked.results().and_then(|results| {
+            let numerics = kernel.numerics;
+            match firsts.iter().find(|(n, ..)| *n == numerics && !matches!(case.op, Op::Region(_))) {
+                Some((_, first, wanted)) => equal(first, wanted, &results),
                 None => {
-                    firsts.push((kernel.numerics, who.clone(), value));
-                    Outcome::Passed
+                    firsts.push((numerics, who.clone(), results));
+                    Ok(())
                 }
-            },
-            Ok(Found::Nothing(outcome)) => outcome,
-            Err(error) => Outcome::Failed(error.to_string()),
-        };
-        result(&who, outcome)
+            }
+        });
+        result(&who, compared.err().map_or(Outcome::Passed, Stop::outcome))
     });
     by_kernel.collect()
 }
 
-/// What a kernel made of a case.
-enum Found {
-    /// As close to the definition as it must be.
-    Result(Array),
-    /// Why there is none.
-    Nothing(Outcome),
+/// The same bits as another kernel's.
+fn equal(first: &str, wanted: &[Array], found: &[Array]) -> Result<(), Stop> {
+    let fault = wanted.iter().zip(found).find_map(|(a, b)| difference(a, b, 0.0));
+    fault.map_or(Ok(()), |fault| Err(Stop::Failed(format!("other bits than {first}, of one numerics: {fault}"))))
 }
 
 /// The bucket of a case. Every row may want logits.
@@ -77,72 +77,127 @@ fn sizes(engine: &dyn Engine, rows: usize) -> Option<Sizes> {
     Some(Sizes { rows, logit_rows, slots: SEQUENCES * PAGE })
 }
 
-fn on_kernel(
-    engine: &dyn Engine,
-    case: &Case,
-    kernel: &Kernel,
+/// A kernel that is asked a case.
+struct Asked<'a> {
+    engine: &'a dyn Engine,
+    case: &'a Case,
+    kernel: &'a Kernel,
     layout: Layout,
     bucket: Sizes,
     seed: u64,
-) -> Result<Found> {
-    let mut random = Random::new(seed);
-    let words = step(case, &mut random);
-    let view = StepView::new(&words)?;
-    let sizes = view.sizes(bucket.slots);
+}
 
-    let skipped = |reason: String| Ok(Found::Nothing(Outcome::Skipped(reason)));
-    let mut plan = PlanBuilder::new("case", bucket);
-    let (mut weights, mut inputs, mut places, mut values) = (MadeWeights::default(), vec![], vec![], Arrays::new());
-    let mut ports = OPERANDS.into_iter();
-    for (i, operand) in case.operands.iter().enumerate() {
-        let mut ty = operand.ty();
-        let mut value = fill(operand, &view, &sizes, &mut random);
-        if let Operand::Weight(ty) = operand {
-            let name = format!("w{i}");
-            let layout = if value.rows() == 1 { Layout::FILE } else { layout };
-            weights.insert(&name, &value);
-            places.push(plan.weight(&name, *ty, layout, kernel.numerics));
-        } else if ty.state {
-            let place = plan.state(&format!("state{i}"), ty);
-            places.push(place);
-            inputs.push((place.region, value.clone()));
-        } else {
-            // A kernel that wants its activations in another dtype gets them so, as a compiler would do it.
-            if let Some(to) = kernel.activations.filter(|_| i == 0 && matches!(case.op, Op::Linear(_))) {
-                if to.row_bytes(ty.cols).is_none() || to.info().encode.is_none() {
-                    return skipped(format!("rows of {} are no whole blocks of {to}", ty.cols));
-                }
-                (ty, value) = (Type { dtype: to, ..ty }, encoded(&value, to));
+/// A plan without steps, and what its operands are.
+struct Setup {
+    plan: PlanBuilder,
+    weights: MadeWeights,
+    inputs: Vec<(Region, Array)>,
+    places: Vec<Place>,
+    values: Arrays,
+    ports: std::array::IntoIter<Port, 5>,
+    words: Vec<u32>,
+}
+
+impl Asked<'_> {
+    /// What the kernel makes of the case: as close to the definition as it must be, of a region with the bits that kernels
+    /// of its members give.
+    fn results(&self) -> Result<Vec<Array>, Stop> {
+        let setup = self.setup()?;
+        let (words, values) = (setup.words.clone(), setup.values.clone());
+        let body = alone(&self.case.op, &setup.places)?;
+        let found = setup.run(self, &body, &[self.kernel])?;
+        let expected = self.case.op.eval(&StepView::new(&words)?, values);
+        let tolerance = stepwise::bound(self.kernel);
+        for (expected, found) in expected.iter().zip(&found) {
+            let rounding = if tolerance > 0.0 { rounding(expected.dtype()) } else { 0.0 };
+            if let Some(fault) = difference(expected, found, tolerance.max(rounding)) {
+                return Err(Stop::Failed(fault));
             }
-            let Some(port) = ports.next() else {
-                return skipped(format!("more than {} operands", OPERANDS.len()));
-            };
-            places.push(plan.port(port, ty));
-            inputs.push((Region::Port(port), value.clone()));
         }
-        values.push(value);
-    }
-    let types: Vec<Type> = places.iter().map(|p| p.ty).collect();
-    let fault = |mismatch: Mismatch| Ok(Found::Nothing(Outcome::Failed(mismatch.to_string())));
-    let how = match How::by(kernel, &case.op, &types) {
-        Ok(how) => how,
-        Err(mismatch) => return fault(mismatch),
-    };
-    let result = match case.op.infer(&types) {
-        Ok(results) => plan.port(RESULT, results[0]),
-        Err(mismatch) => return fault(mismatch),
-    };
-    if let Err(mismatch) = plan.step(how, case.op.clone(), &places, &[result]) {
-        return fault(mismatch);
+        if let Op::Region(region) = &self.case.op
+            && let Some(members) = regions::members(self.engine, self.kernel, self.layout, &region.body, self.bucket)
+        {
+            equal("its members", &self.setup()?.run(self, &region.body, &members)?, &found)?;
+        }
+        Ok(found)
     }
 
-    let mut rig = Rig::new(engine, &Arc::new(plan.finish()), &weights)?;
-    inputs.iter().try_for_each(|(region, value)| rig.write(*region, value))?;
-    rig.submit(&words)?;
-    let found = rig.read(Region::Port(RESULT), &result.ty, &sizes)?;
-    let expected = case.op.eval(&view, values).remove(0);
-    let fault = difference(&expected, &found, tolerance(kernel.numerics));
-    Ok(fault.map_or(Found::Result(found), |fault| Found::Nothing(Outcome::Failed(fault))))
+    fn setup(&self) -> Result<Setup, Stop> {
+        let Asked { case, kernel, layout, bucket, seed, .. } = *self;
+        let mut random = Random::new(seed);
+        let words = step(case, &mut random);
+        let view = StepView::new(&words)?;
+        let sizes = view.sizes(bucket.slots);
+
+        let mut plan = PlanBuilder::new("case", bucket);
+        let (mut weights, mut inputs, mut places, mut values) = (MadeWeights::default(), vec![], vec![], Arrays::new());
+        let mut ports = PORTS.into_iter();
+        for (i, operand) in case.operands.iter().enumerate() {
+            let mut ty = operand.ty();
+            let mut value = fill(operand, &view, &sizes, &mut random);
+            if let Operand::Weight(ty) = operand {
+                let name = format!("w{i}");
+                let layout = if value.rows() == 1 { Layout::FILE } else { layout };
+                weights.insert(&name, &value);
+                places.push(plan.weight(&name, *ty, layout, kernel.member("linear").unwrap_or(kernel.numerics)));
+            } else if ty.state {
+                let place = plan.state(&format!("state{i}"), ty);
+                places.push(place);
+                inputs.push((place.region, value.clone()));
+            } else {
+                // A kernel that wants its activations in another dtype gets them so, as a compiler would do it.
+                if let Some(to) = kernel.activations.filter(|_| i == 0 && matches!(case.op, Op::Linear(_))) {
+                    if to.row_bytes(ty.cols).is_none() || to.info().encode.is_none() {
+                        return Err(Stop::Skipped(format!("rows of {} are no whole blocks of {to}", ty.cols)));
+                    }
+                    (ty, value) = (Type { dtype: to, ..ty }, encoded(&value, to));
+                }
+                let port = next(&mut ports)?;
+                places.push(plan.port(port, ty));
+                inputs.push((Region::Port(port), value.clone()));
+            }
+            values.push(value);
+        }
+        Ok(Setup { plan, weights, inputs, places, values, ports, words })
+    }
+}
+
+fn next(ports: &mut impl Iterator<Item = Port>) -> Result<Port, Stop> {
+    ports.next().ok_or_else(|| Stop::Skipped(format!("more than {} operands and results", PORTS.len())))
+}
+
+/// An op as a body of one node.
+fn alone(op: &Op, operands: &[Place]) -> Result<Body, Mismatch> {
+    let types: Vec<Type> = operands.iter().map(|p| p.ty).collect();
+    let mut body = Body::default();
+    body.inputs = types.iter().map(|ty| body.value(*ty)).collect();
+    body.outputs = op.infer(&types)?.iter().map(|ty| body.value(*ty)).collect();
+    let (ins, outs) = (body.inputs.iter().copied().collect(), body.outputs.iter().copied().collect());
+    body.nodes.push(Node { op: op.clone(), ins, outs });
+    Ok(body)
+}
+
+impl Setup {
+    /// The outputs of a body whose inputs are the operands, each of its nodes by a kernel.
+    fn run(mut self, asked: &Asked, body: &Body, kernels: &[&Kernel]) -> Result<Vec<Array>, Stop> {
+        let mut at: BTreeMap<ValueId, Place> = body.inputs.iter().copied().zip(self.places).collect();
+        for v in body.outputs.iter().filter(|v| !body.ty(**v).state) {
+            at.insert(*v, self.plan.port(next(&mut self.ports)?, body.ty(*v)));
+        }
+        for (node, kernel) in body.nodes.iter().zip(kernels) {
+            let ins: Vec<Place> = node.ins.iter().map(|v| at[v]).collect();
+            let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
+            // Results that are no states come first.
+            let into: Vec<Place> = node.outs.iter().map_while(|v| at.get(v).copied()).collect();
+            let made = self.plan.step(How::by(kernel, &node.op, &types)?, node.op.clone(), &ins, &into)?;
+            at.extend(node.outs.iter().copied().zip(made));
+        }
+        let mut rig = Rig::new(asked.engine, &Arc::new(self.plan.finish()), &self.weights)?;
+        self.inputs.iter().try_for_each(|(region, value)| rig.write(*region, value))?;
+        rig.submit(&self.words)?;
+        let sizes = StepView::new(&self.words)?.sizes(asked.bucket.slots);
+        body.outputs.iter().map(|v| Ok(rig.read(at[v].region, &body.ty(*v), &sizes)?)).collect()
+    }
 }
 
 fn encoded(value: &Array, to: inkstone_tensor::DType) -> Array {

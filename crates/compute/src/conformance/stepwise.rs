@@ -94,7 +94,7 @@ impl Engine for Stepwise {
 
 /// How far a kernel may go, of a region's the loosest of its members. One that encodes what it has computed itself may
 /// round some of it to a neighbour.
-fn bound(kernel: &Kernel) -> f64 {
+pub(super) fn bound(kernel: &Kernel) -> f64 {
     let members = kernel.members.iter().map(|(op, numerics)| match (*op, kernel.activations) {
         ("quantize", Some(to)) => rounding(to),
         _ => tolerance(*numerics),

@@ -6,7 +6,7 @@
 use super::cached::head;
 use super::on;
 use crate::isa::math::exp;
-use crate::isa::{Floats, LANES};
+use crate::isa::{F16x, Floats, LANES};
 use crate::memory::{View, ViewMut};
 use crate::tile::{Places, Tile, step_rows};
 use inkstone_compute::Tiling;
@@ -274,32 +274,41 @@ fn add<I: Floats>(isa: I, query: &[f32], block: &Block, count: usize, scale: f32
 #[inline(always)]
 fn accumulate<I: Floats>(isa: I, weights: &[f32], values: &[f32], before: f32, sums: &mut [f32]) {
     const SIDE: usize = 4;
-    let (stride, before) = (sums.len(), isa.splat_float(before));
-    for (at, sums) in sums.chunks_mut(SIDE * LANES).enumerate() {
-        let values = &values[at * SIDE * LANES..];
-        if let Ok(sums) = <&mut [f32; SIDE * LANES]>::try_from(&mut *sums) {
-            let mut columns = [before; SIDE];
-            for (i, column) in columns.iter_mut().enumerate() {
-                *column = isa.product(isa.take(sums, i, 0.0), before);
-            }
-            for (weight, values) in weights.iter().zip(values.chunks(stride)) {
-                let weight = isa.splat_float(*weight);
-                for (i, column) in columns.iter_mut().enumerate() {
-                    *column = isa.fma(weight, isa.take(values, i, 0.0), *column);
-                }
-            }
-            for (i, column) in columns.into_iter().enumerate() {
-                isa.put(sums, i, column);
-            }
-            continue;
+    let (values, sums) = (values.as_chunks::<LANES>().0, sums.as_chunks_mut::<LANES>().0);
+    let stride = sums.len();
+    let (sides, rest) = sums.as_chunks_mut::<SIDE>();
+    for (at, sums) in sides.iter_mut().enumerate() {
+        columns(isa, weights, values, stride, SIDE * at, before, sums);
+    }
+    for (at, sums) in rest.iter_mut().enumerate() {
+        columns(isa, weights, values, stride, stride / SIDE * SIDE + at, before, std::array::from_mut(sums));
+    }
+}
+
+/// `N` vectors of columns from `at` on, of rows of `stride` vectors.
+#[inline(always)]
+fn columns<I: Floats, const N: usize>(
+    isa: I,
+    weights: &[f32],
+    values: &[F16x],
+    stride: usize,
+    at: usize,
+    before: f32,
+    sums: &mut [F16x; N],
+) {
+    let before = isa.splat_float(before);
+    let mut lanes = [before; N];
+    for i in 0..N {
+        lanes[i] = isa.product(isa.floats(&sums[i]), before);
+    }
+    for (weight, values) in weights.iter().zip(values.chunks_exact(stride)) {
+        let (weight, Some(values)) = (isa.splat_float(*weight), values[at..].first_chunk::<N>()) else { return };
+        for i in 0..N {
+            lanes[i] = isa.fma(weight, isa.floats(&values[i]), lanes[i]);
         }
-        for i in 0..sums.len() / LANES {
-            let mut column = isa.product(isa.take(sums, i, 0.0), before);
-            for (weight, values) in weights.iter().zip(values.chunks(stride)) {
-                column = isa.fma(isa.splat_float(*weight), isa.take(values, i, 0.0), column);
-            }
-            isa.put(sums, i, column);
-        }
+    }
+    for i in 0..N {
+        sums[i] = isa.lanes(lanes[i]);
     }
 }
 

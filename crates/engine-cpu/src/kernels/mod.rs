@@ -51,7 +51,7 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
 
 /// What the regions before attention do. One tile does all rows, so they are few.
 const WRITE: &[(&str, Numerics)] = &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION)];
-/// Most rows of a step whose kernels leave work to one tile, or repeat it in each.
+/// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
 const FEW: usize = 8;
 
 /// The rows of a kernel that is compiled for each set: its op and name, and the function, generic over the set.
@@ -84,12 +84,10 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
 const MEMBERS_Q8: &[(&str, Numerics)] =
     &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", Q8), ("map", F32)];
 const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
-/// Most rows of a region that begins with a norm or an encoding: each worker does it for all rows.
-const PROLOGUE_ROWS: usize = 8;
 
 /// A kernel of regions that begin with something before the products.
 fn first(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
-    Kernel { members, rows: PROLOGUE_ROWS, ..of }
+    Kernel { members, rows: FEW, ..of }
 }
 
 /// A kernel of regions that begin with the products.

@@ -54,10 +54,11 @@ pub(super) fn row<I: Floats>(isa: I, to: DType, x: &[f32], out: &mut [u8]) {
         for (i, half) in halves.into_iter().enumerate() {
             let q = isa.difference(isa.sum(isa.product(half, inverse), round), round);
             let q = isa.smaller(isa.larger(q, isa.splat_float(-127.0)), isa.splat_float(127.0));
-            for (out, q) in out[i * LANES..][..LANES].iter_mut().zip(isa.lanes(q)) {
-                let q = q as i8;
-                sum += i32::from(q);
-                *out = q as u8;
+            // The low bits hold the integer: no conversion that a vector unit lacks.
+            let q = isa.lanes(isa.sum(q, round));
+            for (out, q) in out[i * LANES..][..LANES].iter_mut().zip(q) {
+                *out = q.to_bits() as u8;
+                sum += i32::from(*out as i8);
             }
         }
         out[VALUES..VALUES + 4].copy_from_slice(&d.to_le_bytes());

@@ -9,7 +9,7 @@ use crate::isa::Floats;
 use crate::memory::View;
 use crate::tile::{Places, Tile, step_rows};
 use inkstone_tensor::Op;
-use inkstone_tensor::ops::Rope;
+use inkstone_tensor::ops::{KvWrite, Rope};
 use inkstone_tensor::step::StepError;
 
 pub(super) fn rope_write<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
@@ -24,25 +24,58 @@ struct Heads<'a> {
     rope: &'a Rope,
 }
 
+/// What a region is made of.
+struct Parts<'a> {
+    q: Heads<'a>,
+    k: Heads<'a>,
+    v: View<'a>,
+    rows: View<'a>,
+    /// Of keys, of values.
+    writes: [&'a KvWrite; 2],
+}
+
+impl<'a> Parts<'a> {
+    /// `None`: another kind of region, or one whose nodes read something else.
+    fn of(op: &'a Op, ins: &[View<'a>]) -> Option<Parts<'a>> {
+        let Op::Region(region) = op else { return None };
+        let body = &region.body;
+        let [norms @ .., q_rope, k_rope, k_write, v_write] = &body.nodes[..] else { return None };
+        let (Op::Rope(q), Op::Rope(k), Op::KvWrite(keys), Op::KvWrite(values)) =
+            (&q_rope.op, &k_rope.op, &k_write.op, &v_write.op)
+        else {
+            return None;
+        };
+        let [heads @ .., v, rows, k_cache, v_cache] = &body.inputs[..] else { return None };
+        // What ropes read, from which operands, by which norms.
+        let (turned, from, epsilons) = match (norms, heads) {
+            ([], [q, k]) => ([*q, *k], [0, 1], None),
+            ([n, m], [q, q_weights, k, k_weights]) => {
+                let (Op::RmsNorm(a), Op::RmsNorm(b)) = (&n.op, &m.op) else { return None };
+                let sound = n.ins[..] == [*q, *q_weights] && m.ins[..] == [*k, *k_weights];
+                ([n.outs[0], m.outs[0]], [0, 2], sound.then_some(Some([a.eps, b.eps]))?)
+            }
+            _ => return None,
+        };
+        let results = [q_rope, k_write, v_write].map(|n| n.outs[0]);
+        let sound = q_rope.ins[..] == [turned[0], *rows]
+            && k_rope.ins[..] == [turned[1], *rows]
+            && k_write.ins[..] == [*k_cache, k_rope.outs[0], *rows]
+            && v_write.ins[..] == [*v_cache, *v, *rows]
+            && body.outputs[..] == results;
+        let heads = |i: usize, rope| {
+            let norm = epsilons.map(|e: [f32; 2]| (e[i], ins[from[i] + 1]));
+            Heads { x: ins[from[i]], norm, rope }
+        };
+        let (v, rows) = (ins[ins.len() - 4], ins[ins.len() - 3]);
+        sound.then(|| Parts { q: heads(0, q), k: heads(1, k), v, rows, writes: [keys, values] })
+    }
+}
+
 #[inline(always)]
 fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
-    let Op::Region(region) = tile.op else { unreachable!("the kernel of a region") };
-    let ops = region.body.nodes.iter().map(|n| &n.op).collect::<smallvec::SmallVec<[&Op; 6]>>();
-    let (q, k, v, rows, writes) = match (&ops[..], tile.ins) {
-        ([Op::Rope(q), Op::Rope(k), Op::KvWrite(keys), Op::KvWrite(values)], [x, y, v, rows, _, _]) => {
-            (Heads { x: *x, norm: None, rope: q }, Heads { x: *y, norm: None, rope: k }, *v, *rows, [keys, values])
-        }
-        (
-            [Op::RmsNorm(n), Op::RmsNorm(m), Op::Rope(q), Op::Rope(k), Op::KvWrite(keys), Op::KvWrite(values)],
-            [x, w, y, u, v, rows, _, _],
-        ) => {
-            let q = Heads { x: *x, norm: Some((n.eps, *w)), rope: q };
-            (q, Heads { x: *y, norm: Some((m.eps, *u)), rope: k }, *v, *rows, [keys, values])
-        }
-        _ => unreachable!("the region of this kernel"),
-    };
-    let [turned, caches @ ..] = &mut *tile.outs else { unreachable!("queries and caches") };
-    let [keys, values] = caches else { unreachable!("keys and values") };
+    let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no region of rotations and writes: {}", tile.op) };
+    let Parts { q, k, v, rows, writes } = parts;
+    let [turned, keys, values] = &mut *tile.outs else { panic!("not three results") };
     let (key, floats) = tile.scratch.floats(k.x.ty.cols + q.floats().max(k.floats())).split_at_mut(k.x.ty.cols);
     for (r, row) in step_rows(&rows).enumerate() {
         let place = |group| Places::of(tile.step, row.seq, group, tile.sizes.slots)?.at(row.position as usize);

@@ -1,0 +1,212 @@
+//! Cases of regions: what compilers fuse, for engines that have kernels of it. A kernel must give the bits that kernels of
+//! the members give, one after the other.
+
+use super::candidates;
+use super::cases::{Case, Operand};
+use crate::engine::Engine;
+use crate::kernel::{Kernel, Layout};
+use inkstone_tensor::body::{Body, Node, Region, ValueId};
+use inkstone_tensor::ops::{Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
+use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
+use std::sync::Arc;
+
+/// Whether a kernel does all members of a region, on their activations.
+pub(super) fn fits(kernel: &Kernel, body: &Body) -> bool {
+    body.nodes.iter().all(|n| {
+        let activations = |v: ValueId| body.ty(v).dtype == kernel.activations.unwrap_or(DType::F32);
+        kernel.member(n.op.name()).is_some() && (!matches!(n.op, Op::Linear(_)) || activations(n.ins[0]))
+    })
+}
+
+/// A kernel for each member, with the arithmetic that `kernel` has for it; `None`: some member has none.
+pub(super) fn members<'e>(
+    engine: &'e dyn Engine,
+    kernel: &Kernel,
+    layout: Layout,
+    body: &Body,
+    bucket: Sizes,
+) -> Option<Vec<&'e Kernel>> {
+    let member = |n: &Node| {
+        let weights: Vec<Type> = n.ins.iter().map(|v| body.ty(*v)).filter(|ty| matches!(ty.rows, Dim::N(_))).collect();
+        let matrix = weights.iter().any(|w| w.rows != Dim::N(1));
+        let (found, _) = candidates(engine, &n.op, &weights, bucket.rows, n.ins.len() + 1);
+        let right = |(k, l): &&(&Kernel, Layout)| {
+            Some(k.numerics) == kernel.member(n.op.name())
+                && (!matrix || *l == layout)
+                && (!matches!(n.op, Op::Linear(_)) || k.activations == kernel.activations)
+        };
+        found.iter().find(right).map(|(k, _)| *k)
+    };
+    body.nodes.iter().map(member).collect()
+}
+
+/// A region under construction.
+#[derive(Default)]
+struct Sketch {
+    body: Body,
+    operands: Vec<Operand>,
+}
+
+impl Sketch {
+    fn operand(&mut self, operand: Operand) -> ValueId {
+        let v = self.body.value(operand.ty());
+        self.operands.push(operand);
+        self.body.inputs.push(v);
+        v
+    }
+
+    fn values(&mut self, dtype: DType, cols: usize) -> ValueId {
+        self.operand(Operand::Values(Type::new(dtype, Dim::Rows, cols)))
+    }
+
+    fn weight(&mut self, dtype: DType, rows: usize, cols: usize) -> ValueId {
+        self.operand(Operand::Weight(Type::new(dtype, Dim::N(rows), cols)))
+    }
+
+    fn node(&mut self, op: impl Into<Op>, ins: &[ValueId]) -> ValueId {
+        let op = op.into();
+        let types = op.infer(&self.body.types_of(ins)).expect("sketches are well-typed");
+        let out = self.body.value(types[0]);
+        self.body.nodes.push(Node { op, ins: ins.iter().copied().collect(), outs: [out].into_iter().collect() });
+        out
+    }
+
+    fn region(mut self, name: &str, rows: usize, outputs: &[ValueId]) -> Case {
+        self.body.outputs = outputs.to_vec();
+        let op = Op::Region(Arc::new(Region { name: name.to_owned(), body: self.body }));
+        Case::new(op, rows, &self.operands)
+    }
+}
+
+/// Rows of steps: alone, and as many as a small bucket holds.
+const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
+/// Columns of activations and of results.
+const COLS: (usize, usize) = (256, 45);
+/// Weights, and what their products take.
+const PRODUCTS: [(DType, Option<DType>); 4] =
+    [(DType::F32, None), (DType::BF16, None), (DType::Q8_0, Some(DType::Q8_A)), (DType::Q4_K, Some(DType::Q8_A))];
+const GATE: [Term; 4] = [Term::In(0), Term::Silu, Term::In(1), Term::Mul];
+const ADD: [Term; 3] = [Term::In(0), Term::In(1), Term::Add];
+
+/// All of them, in a fixed order.
+pub(super) fn all() -> Vec<Case> {
+    let of_rows = |rows| {
+        let products = PRODUCTS.into_iter().flat_map(move |(dtype, to)| {
+            [
+                norm_linear(rows, dtype, to),
+                norm_glu(rows, dtype, to),
+                glu(rows, dtype, to),
+                norm_linear_map(rows, dtype, to),
+                linear_map(rows, dtype, to, false),
+                linear_map(rows, dtype, to, true),
+            ]
+        });
+        let writes =
+            [DType::F32, DType::F16].into_iter().flat_map(move |d| [write(rows, d, false), write(rows, d, true)]);
+        products.chain([norm_quantize(rows)]).chain(writes)
+    };
+    let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
+    // Where nothing is encoded, the two forms of some regions are one.
+    let mut names = std::collections::HashSet::new();
+    cases.retain(|case| names.insert(case.name()));
+    cases
+}
+
+/// The encoding of what products take, if they do.
+fn encode(s: &mut Sketch, x: ValueId, to: Option<DType>) -> ValueId {
+    to.map_or(x, |to| s.node(Quantize { to }, &[x]))
+}
+
+fn normed(s: &mut Sketch) -> ValueId {
+    let (x, w) = (s.values(DType::F32, COLS.0), s.weight(DType::F32, 1, COLS.0));
+    s.node(RmsNorm { eps: 1e-5 }, &[x, w])
+}
+
+fn norm_quantize(rows: usize) -> Case {
+    let mut s = Sketch::default();
+    let x = normed(&mut s);
+    let encoded = encode(&mut s, x, Some(DType::Q8_A));
+    s.region("norm_quantize", rows, &[encoded])
+}
+
+fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+    let mut s = Sketch::default();
+    let x = normed(&mut s);
+    let x = encode(&mut s, x, to);
+    let outs = [COLS.1, 16, 33].map(|n| {
+        let mut ins = vec![x, s.weight(dtype, n, COLS.0)];
+        if n == 16 {
+            ins.push(s.weight(DType::F32, 1, n));
+        }
+        s.node(Linear, &ins)
+    });
+    s.region("norm_linear", rows, &outs)
+}
+
+fn gate(s: &mut Sketch, x: ValueId, dtype: DType) -> ValueId {
+    let products = [0, 1].map(|_| {
+        let w = s.weight(dtype, COLS.1, COLS.0);
+        s.node(Linear, &[x, w])
+    });
+    s.node(Map(Expr::new(&GATE)), &products)
+}
+
+fn norm_glu(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+    let mut s = Sketch::default();
+    let x = normed(&mut s);
+    let x = encode(&mut s, x, to);
+    let y = gate(&mut s, x, dtype);
+    s.region("norm_glu", rows, &[y])
+}
+
+fn glu(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+    let mut s = Sketch::default();
+    let x = s.values(to.unwrap_or(DType::F32), COLS.0);
+    let y = gate(&mut s, x, dtype);
+    s.region("glu", rows, &[y])
+}
+
+fn norm_linear_map(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+    let mut s = Sketch::default();
+    let x = s.values(DType::F32, COLS.0);
+    let norm = [x, s.weight(DType::F32, 1, COLS.0), s.weight(DType::F32, 1, COLS.0)];
+    let x = s.node(LayerNorm { eps: 1e-5 }, &norm);
+    let x = encode(&mut s, x, to);
+    let product = [x, s.weight(dtype, COLS.1, COLS.0), s.weight(DType::F32, 1, COLS.1)];
+    let y = s.node(Linear, &product);
+    let y = s.node(Map(Expr::new(&[Term::In(0), Term::Gelu])), &[y]);
+    s.region("norm_linear_map", rows, &[y])
+}
+
+/// Activations come encoded, or the region encodes them.
+fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
+    let mut s = Sketch::default();
+    let x = s.values(to.filter(|_| !encodes).unwrap_or(DType::F32), COLS.0);
+    let x = encode(&mut s, x, to.filter(|_| encodes));
+    let w = s.weight(dtype, COLS.1, COLS.0);
+    let y = s.node(Linear, &[x, w]);
+    let residual = s.values(DType::F32, COLS.1);
+    let y = s.node(Map(Expr::new(&ADD)), &[y, residual]);
+    s.region("linear_map", rows, &[y])
+}
+
+/// Four query heads and two of keys and values, of 24 values each, of which 20 turn.
+fn write(rows: usize, cache: DType, norms: bool) -> Case {
+    const DIM: usize = 24;
+    let mut s = Sketch::default();
+    let heads = |s: &mut Sketch, n: usize| {
+        let x = s.values(DType::F32, n * DIM);
+        (x, norms.then(|| s.weight(DType::F32, 1, DIM)))
+    };
+    let (q, k) = (heads(&mut s, 4), heads(&mut s, 2));
+    let v = s.values(DType::F32, 2 * DIM);
+    let positions = s.operand(Operand::Rows(1));
+    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::new(cache, Dim::Slots, 2 * DIM).state())));
+    let normed = [q, k].map(|(x, w)| w.map_or(x, |w| s.node(RmsNorm { eps: 1e-6 }, &[x, w])));
+    let frequencies: Arc<[f64]> = (0..10).map(|i| 1.0 / f64::from(1 << i)).collect();
+    let rope = Rope { head_dim: DIM, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
+    let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
+    let [keys, values] =
+        [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite { group: 0 }, &[c, x, positions]));
+    s.region(if norms { "norm_rope_write" } else { "rope_write" }, rows, &[q, keys, values])
+}
