@@ -74,7 +74,10 @@ fn e06_what_is_misspelt_gets_a_suggestion() {
     let mut command = program();
     let refused: common::Ran = command.current_dir(&folder).args(["run", "storry.gguf"]).output().unwrap().into();
     refused.refused(1, "storry.gguf: no such file; did you mean story.gguf?");
-    run(&["run", "no/such/model"]).refused(1, "no/such/model: no such file; a text to continue can be given with -p");
+    run(&["run", "no/such/model"]).refused(
+        1,
+        "no/such/model: no such file; what ends in .gguf, or has a path separator and no space, is taken for one",
+    );
 }
 
 #[test]

@@ -71,6 +71,10 @@ pub(super) fn line(error: &clap::Error) -> String {
         ErrorKind::MissingRequiredArgument => format!("missing: {argument}; see --help"),
         ErrorKind::ArgumentConflict if text(ContextKind::PriorArg) == argument => format!("{name} is given twice"),
         ErrorKind::ArgumentConflict => format!("{argument} does not go with {}", text(ContextKind::PriorArg)),
+        // "[MODEL] [MESSAGE]..."
+        ErrorKind::TooManyValues if name.starts_with('[') => {
+            format!("one argument too many: {value:?}; a text with spaces needs quotes")
+        }
         ErrorKind::TooManyValues => format!("{name} takes no value, found {value:?}"),
         _ => {
             let rendered = error.render().to_string();

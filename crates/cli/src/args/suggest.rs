@@ -7,11 +7,11 @@ const MAX_FILES: usize = 10_000;
 /// Longer names are compared with nothing.
 const MAX_NAME: usize = 255;
 
-/// The file beside it whose name is like that of a missing model, or how to give it as a prompt.
+/// The file beside it whose name is like that of a missing model, or why it is no text.
 pub(crate) fn missing_model_hint(path: &Path) -> String {
     match similar_file(path) {
         Some(name) => format!("did you mean {}?", path.with_file_name(name).display()),
-        None => "a text to continue can be given with -p".to_string(),
+        None => "what ends in .gguf, or has a path separator and no space, is taken for one".to_string(),
     }
 }
 
@@ -59,6 +59,6 @@ mod tests {
         let hint = missing_model_hint(&folder.path().join("storry-5m.gguf"));
         assert_eq!(hint, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
         let hint = missing_model_hint(&folder.path().join("x.gguf"));
-        assert_eq!(hint, "a text to continue can be given with -p");
+        assert_eq!(hint, "what ends in .gguf, or has a path separator and no space, is taken for one");
     }
 }
