@@ -141,6 +141,8 @@ pub struct Registry {
     pub layouts: Vec<Layout>,
     /// Best first.
     pub kernels: Vec<Kernel>,
+    /// How many of them, the first, come from outside: a region of the engine's own takes no op away from these.
+    pub outside: usize,
 }
 
 impl Registry {
@@ -163,6 +165,11 @@ impl Registry {
             operands: format!("[{}], {} rows", operands.join(", "), query.rows),
             reasons: if refused.is_empty() { "none implements it".to_owned() } else { refused.join(", ") },
         })
+    }
+
+    /// Whether a kernel comes from outside.
+    pub fn is_outside(&self, kernel: &Kernel) -> bool {
+        self.kernels.iter().take(self.outside).any(|k| k.name == kernel.name)
     }
 
     /// The kernel of this name.
@@ -278,7 +285,10 @@ impl EngineOptions {
     }
     /// The registry of an engine with these options applied.
     pub fn apply(&self, engine: &'static str, layouts: Vec<Layout>, own: Vec<Kernel>) -> Registry {
-        let kernels = self.kernels.iter().cloned().chain(own).filter(|k| !self.without.iter().any(|w| w == k.name));
-        Registry { engine, layouts, kernels: kernels.collect() }
+        let on = |k: &Kernel| !self.without.iter().any(|w| w == k.name);
+        let mut kernels: Vec<Kernel> = self.kernels.iter().filter(|k| on(k)).cloned().collect();
+        let outside = kernels.len();
+        kernels.extend(own.into_iter().filter(on));
+        Registry { engine, layouts, kernels, outside }
     }
 }

@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
@@ -27,6 +27,8 @@ pub(crate) struct Device {
     line: Mutex<Line>,
     /// Changes when there is something for the workers: a run, or the end.
     epoch: AtomicU64,
+    /// Workers that have begun.
+    begun: AtomicUsize,
     wake: Condvar,
     /// For those who wait for a run to go on.
     bell: Bell,
@@ -77,6 +79,7 @@ impl Pool {
             budget: budget.clone(),
             line: Mutex::default(),
             epoch: AtomicU64::new(0),
+            begun: AtomicUsize::new(0),
             wake: Condvar::new(),
             bell: Bell::default(),
             scratch: (0..threads.max(1)).map(|_| Mutex::default()).collect(),
@@ -85,7 +88,11 @@ impl Pool {
             let device = device.clone();
             start(format!("inkstone-cpu-{index}"), Box::new(move || device.work(index))).ok()
         };
-        let workers = (1..threads).map_while(worker).collect();
+        let workers: Vec<JoinHandle<()>> = (1..threads).map_while(worker).collect();
+        // A thread allocates when it begins: not within somebody's first steps.
+        while device.begun.load(Ordering::Relaxed) < workers.len() {
+            std::thread::yield_now();
+        }
         Pool { device, workers }
     }
 
@@ -233,6 +240,7 @@ impl Device {
 
     /// A worker's life.
     fn work(&self, index: usize) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let mut seen = 0;
         loop {
             let mut wait = Wait::default();

@@ -25,5 +25,5 @@ pub fn kernel(name: &'static str) -> Kernel {
 
 /// A registry like that of the reference engine.
 pub fn registry() -> Registry {
-    Registry { engine: "made-up", layouts: vec![Layout::FILE], kernels: vec![kernel("eval")] }
+    Registry { engine: "made-up", layouts: vec![Layout::FILE], kernels: vec![kernel("eval")], outside: 0 }
 }

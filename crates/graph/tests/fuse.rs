@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use inkstone_compute::{Caps, Plan, Port, Registry, TileProgram};
+use inkstone_compute::{Caps, Kernel, Pattern, Plan, Port, Registry, TileProgram};
 use inkstone_graph::{Compiled, Error, Kind, compile, fusions};
 use inkstone_tensor::DType;
 
@@ -96,6 +96,31 @@ fn a_fusion_that_is_not_there_is_an_error() {
     let error = compile(&[(Kind::Body, &body)], &Caps::made_up("made-up"), &fused(), SLOTS, &["gluu".to_owned()]);
     let Err(error @ Error::UnknownFusion { .. }) = error else { panic!("{error:?}") };
     assert!(error.to_string().starts_with("no fusion is called gluu; there are: map, norm_glu, glu,"), "{error}");
+}
+
+#[test]
+fn regions_take_nothing_away_from_kernels_from_outside() {
+    let weights = Shape::Llama.weights(DType::Q8_0, 1);
+    let rope = Kernel { name: "mine", implements: Pattern::Named("rope"), ..eval() };
+    let mut registry = fused();
+    registry.kernels.insert(0, rope);
+    let kernels = |registry: &Registry| {
+        let compiled = compiled(Shape::Llama, &weights, 1, registry, &[]);
+        let kernels: Vec<String> = decode(&compiled).steps.into_iter().map(|s| s.kernel).collect();
+        (kernels, compiled.report().to_string())
+    };
+    let (own, _) = kernels(&registry);
+    assert!(own.iter().any(|k| k == "rope_write.r8") && !own.iter().any(|k| k == "mine"), "{own:?}");
+    registry.outside = 1;
+    let (found, report) = kernels(&registry);
+    assert_eq!(found.iter().filter(|k| *k == "mine").count(), 2, "{found:?}");
+    assert!(found.iter().any(|k| k == "norm_linear.r8"), "{found:?}");
+    assert!(report.contains("rope_write dissolved (up to 1 rows, 64 logit rows): rope is done by mine, from outside"));
+    // A region's own kernel from outside may.
+    let write = registry.kernels.iter().position(|k| k.name == "rope_write.r8").unwrap();
+    registry.kernels[..=write].rotate_right(1);
+    registry.outside = 2;
+    assert_eq!(kernels(&registry).0, own);
 }
 
 #[test]

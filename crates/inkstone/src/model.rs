@@ -2,6 +2,7 @@
 
 use crate::{ModelOptions, Result, context, engines};
 use inkstone_compute::{Engine, EngineOptions};
+use inkstone_engine_cpu::FloatMode;
 use inkstone_generate::{Flow, Generator, Options, Piece, Reply, RunConfig, Stream};
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
@@ -53,6 +54,8 @@ impl Model {
     /// As [`Model::open_with`].
     pub fn from_gguf(file: Gguf, options: &ModelOptions) -> Result<Model> {
         context::check(options)?;
+        // Tables of the model are computed here.
+        let _mode = FloatMode::default_mode();
         let file = Arc::new(file);
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
         let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);

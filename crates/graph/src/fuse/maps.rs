@@ -3,6 +3,7 @@
 
 use super::Counts;
 use super::flow::{Flow, NodeId};
+use super::region::reason;
 use crate::passes::Context;
 use inkstone_tensor::Op;
 use inkstone_tensor::body::{Node, ValueId};
@@ -18,7 +19,7 @@ pub(super) fn absorb(flow: &mut Flow, id: NodeId, cx: &Context, counts: &mut Cou
         let Some(before) = flow.maker_for(v, id) else { continue };
         let Some(node) = joined(flow, before, id) else { continue };
         match flow.kernel(&node, cx) {
-            Err(error) => counts.dissolved(&[error]),
+            Err(error) => counts.dissolved(vec![reason(error)]),
             Ok(choice) => {
                 flow.replace(id, node);
                 flow.remove(before);

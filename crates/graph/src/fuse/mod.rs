@@ -99,12 +99,8 @@ impl Counts {
     }
 
     /// What was refused around one node: each reason counts once.
-    fn dissolved(&mut self, refused: &[inkstone_compute::Error]) {
-        let reasons = refused.iter().map(|error| match error {
-            inkstone_compute::Error::NoKernel { reasons, .. } => reasons.clone(),
-            other => other.to_string(),
-        });
-        for reason in reasons.collect::<BTreeSet<String>>() {
+    fn dissolved(&mut self, reasons: Vec<String>) {
+        for reason in reasons.into_iter().collect::<BTreeSet<String>>() {
             *self.dissolved.entry(reason).or_default() += 1;
         }
     }

@@ -63,6 +63,14 @@ impl Draft {
         let (ins, outs) = (self.operands.iter().copied().collect(), self.results.iter().copied().collect());
         Some(Node { op: Op::Region(Arc::new(Region { name: name.to_owned(), body })), ins, outs })
     }
+
+    /// Which member is done by a kernel from outside; the engine's own must not take it away.
+    fn done_outside(&self, flow: &Flow, cx: &Context) -> Option<String> {
+        let members = self.prologue.iter().chain(&self.members).filter_map(|id| flow.node(*id));
+        members.filter_map(|n| Some((n, flow.kernel(n, cx).ok()?.kernel))).find_map(|(n, kernel)| {
+            cx.registry.is_outside(kernel).then(|| format!("{} is done by {}, from outside", n.op.name(), kernel.name))
+        })
+    }
 }
 
 /// Makes a region of the first draft that a kernel does.
@@ -71,8 +79,12 @@ pub(super) fn try_drafts(flow: &mut Flow, name: &str, drafts: Vec<Draft>, cx: &C
     for draft in drafts {
         let Some(node) = draft.node(flow, name) else { continue };
         match flow.kernel(&node, cx) {
-            Err(error) => refused.push(error),
+            Err(error) => refused.push(reason(error)),
             Ok(choice) => {
+                if let Some(outside) = draft.done_outside(flow, cx).filter(|_| !cx.registry.is_outside(choice.kernel)) {
+                    refused.push(outside);
+                    continue;
+                }
                 if flow.merge(&draft.members, node) {
                     // From the last to the first: each is read by the next.
                     draft.prologue.iter().rev().for_each(|id| flow.remove_unread(*id));
@@ -82,7 +94,15 @@ pub(super) fn try_drafts(flow: &mut Flow, name: &str, drafts: Vec<Draft>, cx: &C
             }
         }
     }
-    counts.dissolved(&refused);
+    counts.dissolved(refused);
+}
+
+/// Why there is no kernel.
+pub(super) fn reason(error: inkstone_compute::Error) -> String {
+    match error {
+        inkstone_compute::Error::NoKernel { reasons, .. } => reasons,
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]

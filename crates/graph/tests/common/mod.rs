@@ -108,7 +108,7 @@ fn select(w: &dyn WeightSource, name: &str, scored: bool) -> Result<Graph> {
 
 /// A registry like that of the reference engine: one kernel that is the definitions.
 pub fn reference() -> Registry {
-    Registry { engine: "reference", layouts: vec![Layout::FILE], kernels: vec![eval()] }
+    Registry { engine: "reference", layouts: vec![Layout::FILE], kernels: vec![eval()], outside: 0 }
 }
 
 pub fn eval() -> Kernel {
@@ -171,7 +171,7 @@ pub fn fast() -> Registry {
     let vnni = Kernel { requires: &["vnni"], ..linear("linear.q8_0.vnni", usize::MAX) };
     let embed = Kernel { implements: Pattern::Named("embed"), layouts: fast_layouts(), ..eval() }.named("embed");
     let kernels = vec![vnni, linear("linear.q8_0.r4", 4), linear("linear.q8_0.tile", usize::MAX), embed, eval()];
-    Registry { engine: "fast", layouts: fast_layouts().to_vec(), kernels }
+    Registry { engine: "fast", layouts: fast_layouts().to_vec(), kernels, outside: 0 }
 }
 
 /// The same with a kernel for every region.

@@ -38,7 +38,7 @@ fn kernel(name: &'static str, op: &'static str, layouts: &'static [Layout], nume
 fn chosen(kernels: Vec<Kernel>) -> Result<Selection> {
     let others = ["rms_norm", "gather_rows"].map(|op| kernel("eval", op, &[Layout::FILE], Numerics::DEFINITION));
     let kernels = kernels.into_iter().chain(others).collect();
-    let registry = Registry { engine: "made-up", layouts: vec![PANEL, Layout::FILE], kernels };
+    let registry = Registry { engine: "made-up", layouts: vec![PANEL, Layout::FILE], kernels, outside: 0 };
     let ([body, head], buckets) = (graphs(), buckets());
     let all: [Buckets; 2] = [(&body, &buckets), (&head, &buckets)];
     select(&all, &Caps::made_up("made-up"), &registry).map(|(s, _)| s)
