@@ -17,6 +17,7 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod budget;
 mod check;
 pub mod conformance;
 mod engine;
@@ -29,6 +30,7 @@ mod reference;
 mod tiles;
 mod weight;
 
+pub use budget::{Budget, Charge};
 pub use check::ARENA_ALIGN;
 pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
 pub use engines::{Engines, Factory};

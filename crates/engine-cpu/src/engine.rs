@@ -1,6 +1,5 @@
 //! The engine: what it can do, its memory, its queues.
 
-use crate::budget::Budget;
 use crate::isa::Set;
 use crate::kernels;
 use crate::memory::{Memory, own};
@@ -11,8 +10,8 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry, Result,
-    Ticket, Usage, WeightSlot, Weights, available_memory,
+    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
+    Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;
@@ -53,7 +52,7 @@ impl Cpu {
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, Layout::FILE] };
         let registry = options.apply(Self::NAME, layouts, kernels::table(&sets));
-        let budget = Budget::new(caps.memory);
+        let budget = Budget::new(Cpu::NAME, caps.memory);
         let pool = Pool::new(threads, &budget);
         caps.threads = pool.threads();
         Ok(Cpu { budget, caps, registry, in_place: options.in_place, pool, profile: options.profile })

@@ -12,7 +12,6 @@
 //! ```
 
 mod bandwidth;
-mod budget;
 mod engine;
 mod isa;
 mod kernels;

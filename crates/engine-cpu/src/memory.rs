@@ -8,10 +8,9 @@
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
 
-use crate::budget::{Budget, Charge};
 use crate::panel::ROWS;
 use bytemuck::Pod;
-use inkstone_compute::{Error, Layout, Result};
+use inkstone_compute::{Budget, Charge, Error, Layout, Result};
 use inkstone_tensor::{NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;

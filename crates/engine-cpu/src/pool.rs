@@ -2,13 +2,12 @@
 //! `submit` on, and whoever waits helps, too, holding no lock.
 #![allow(unsafe_code)]
 
-use crate::budget::Budget;
 use crate::isa::FloatMode;
 use crate::memory::Memory;
 use crate::program::{Failure, Program};
 use crate::scratch::{Need, Scratch};
 use crate::wait::{Bell, Wait};
-use inkstone_compute::{Error, Executable, Result, Ticket};
+use inkstone_compute::{Budget, Error, Executable, Result, Ticket};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
@@ -291,9 +290,9 @@ mod tests {
                 std::thread::Builder::new().spawn(work)
             }
         };
-        let pool = Pool::with(8, &Budget::new(0), &start);
+        let pool = Pool::with(8, &Budget::new(crate::Cpu::NAME, 0), &start);
         assert_eq!((pool.threads(), pool.workers.len()), (3, 2));
-        let none = Pool::with(8, &Budget::new(0), &|_, _| Err(io::Error::other("none")));
+        let none = Pool::with(8, &Budget::new(crate::Cpu::NAME, 0), &|_, _| Err(io::Error::other("none")));
         assert_eq!(none.threads(), 1);
     }
 }

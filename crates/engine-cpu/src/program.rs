@@ -1,7 +1,6 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
-use crate::budget::Budget;
 use crate::memory::{Place, View, ViewMut, memory};
 use crate::pool::Device;
 use crate::scratch::Scratch;
@@ -11,8 +10,8 @@ use crate::verify;
 use crate::wait::{Bell, Wait};
 use crate::weights::Loaded;
 use inkstone_compute::{
-    Arg, Bindings, Caps, Counters, Cut, Error, Executable, Layout, Plan, Region, Registry, Result, Step, TileProgram,
-    Turn,
+    Arg, Bindings, Budget, Caps, Counters, Cut, Error, Executable, Layout, Plan, Region, Registry, Result, Step,
+    TileProgram, Turn,
 };
 use inkstone_tensor::step::{StepError, StepView};
 use inkstone_tensor::{DType, Dim, NoMemory, Sizes, Type};

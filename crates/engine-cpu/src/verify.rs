@@ -1,10 +1,9 @@
 //! What this engine checks of a plan beyond [`Plan::check`]: that its tiles may run at once on memory that is shared,
 //! and that each step names a kernel that takes its operands. Views rely on it (see `memory`).
 
-use crate::budget::Budget;
 use crate::memory::own;
 use inkstone_compute::{
-    Arg, Bindings, Caps, Error, Kernel, Layout, MAX_TILES, Plan, Region, Registry, Result, Step, TileProgram,
+    Arg, Bindings, Budget, Caps, Error, Kernel, Layout, MAX_TILES, Plan, Region, Registry, Result, Step, TileProgram,
 };
 use inkstone_tensor::body::Node;
 use inkstone_tensor::{DType, Dim, Op, Sizes};

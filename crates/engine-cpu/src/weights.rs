@@ -1,10 +1,9 @@
 //! Weights: all of them in one arena, each in the layout of its slot, read a piece at a time by all threads; or the bytes
 //! of their source where they are.
 
-use crate::budget::{Budget, Charge};
 use crate::pages::Pages;
 use crate::panel::{PANEL16, ROWS, pack, packs};
-use inkstone_compute::{Error, Layout, Result, WeightSlot, Weights};
+use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights};
 use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

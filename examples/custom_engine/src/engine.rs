@@ -1,11 +1,11 @@
 //! The engine: what it can do, its memory, its weights, its queue.
 
 use crate::kernels;
-use crate::memory::{Budget, Memory};
+use crate::memory::Memory;
 use crate::program::{Program, foreign};
 use inkstone::compute::{
-    Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry, Result,
-    Ticket, Usage, WeightSlot, Weights, available_memory,
+    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
+    Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone::tensor::{Array, Progress, SourceError, WeightSource};
 use std::any::Any;
@@ -28,7 +28,7 @@ impl Plain {
     pub fn new(options: &EngineOptions) -> Plain {
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { available_memory() };
-        let budget = Budget::new(caps.memory);
+        let budget = Budget::new(Self::NAME, caps.memory);
         let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table());
         Plain { caps, registry, budget, running: Arc::default() }
     }

@@ -1,46 +1,24 @@
-//! Buffers, and the budget that they count against.
+//! Buffers, which count against the budget of their engine.
 
-use crate::engine::Plain;
-use inkstone::compute::{Error, Result};
+use inkstone::compute::{Budget, Charge, Error, Result};
 use inkstone::tensor::{Array, DType, NoMemory};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Bytes that may be allocated, and those that are.
-pub struct Budget {
-    bytes: u64,
-    used: Mutex<u64>,
-}
-
-impl Budget {
-    pub fn new(bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget { bytes, used: Mutex::new(0) })
-    }
-
-    fn used(&self) -> MutexGuard<'_, u64> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A buffer. A step that changes a state takes it and puts it back, so that it is never copied.
 pub struct Memory {
     words: Mutex<Array>,
     bytes: u64,
-    budget: Arc<Budget>,
+    _charge: Charge,
 }
 
 impl Memory {
     /// Zeroed memory; `what` it is for is told in errors.
     pub fn new(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Memory> {
-        let mut used = budget.used();
-        let free = budget.bytes - *used;
-        if bytes > free {
-            return Err(Error::Budget { what, bytes, free, budget: budget.bytes, engine: Plain::NAME.to_owned() });
-        }
+        let charge = budget.charge(bytes, what)?;
         let words = usize::try_from(bytes.div_ceil(4)).map_err(|_| NoMemory { bytes });
         let words = words.and_then(|words| Array::zeros(DType::U32, words, 1));
         let words = words.map_err(|source| Error::NoMemory { what, source })?;
-        *used += bytes;
-        Ok(Memory { words: Mutex::new(words), bytes, budget: budget.clone() })
+        Ok(Memory { words: Mutex::new(words), bytes, _charge: charge })
     }
 
     fn lock(&self) -> MutexGuard<'_, Array> {
@@ -78,11 +56,5 @@ impl Memory {
 
     fn out(&self, offset: usize, len: usize) -> Error {
         Error::OutOfBuffer { offset: offset as u64, end: offset.saturating_add(len) as u64, bytes: self.bytes }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        *self.budget.used() -= self.bytes;
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// The graphs of the model, as they are traced
-    #[arg(long, conflicts_with_all = ["plan", "json", "all"])]
+    #[arg(long, conflicts_with_all = ["plan", "json", "all", "rows", "prefill"])]
     pub(crate) graph: bool,
     /// The plan, as engines get it
     #[arg(long, conflicts_with_all = ["json", "all"])]

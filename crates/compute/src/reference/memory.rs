@@ -1,49 +1,8 @@
-//! Memory of the reference engine: words that an op can take and give back, and the budget that they count against.
+//! Memory of the reference engine: words that an op can take and give back.
 
-use crate::{Error, Reference, Result};
+use crate::{Budget, Charge, Error, Result};
 use inkstone_tensor::NoMemory;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Bytes that may be allocated, and those that are.
-#[derive(Debug)]
-pub(super) struct Budget {
-    bytes: u64,
-    used: AtomicU64,
-}
-
-/// A share of a budget, given back when it is dropped.
-#[derive(Debug)]
-pub(super) struct Charge {
-    budget: Arc<Budget>,
-    bytes: u64,
-}
-
-impl Budget {
-    pub(super) fn new(bytes: u64) -> Budget {
-        Budget { bytes, used: AtomicU64::new(0) }
-    }
-
-    pub(super) fn charge(self: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Charge> {
-        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.bytes);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(Charge { budget: self.clone(), bytes }),
-            Err(used) => Err(Error::Budget {
-                what,
-                bytes,
-                free: self.bytes.saturating_sub(used),
-                budget: self.bytes,
-                engine: Reference::NAME.to_owned(),
-            }),
-        }
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
 
 /// A buffer. An op that updates a state takes the words and gives them back, so that they are never copied.
 #[derive(Debug)]

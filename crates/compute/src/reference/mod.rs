@@ -9,11 +9,11 @@ mod weights;
 use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
 use crate::kernel::{EngineOptions, Kernel, Layout, Pattern, Registry};
 use crate::plan::{Plan, WeightSlot};
-use crate::{Error, Result, platform};
+use crate::{Budget, Error, Result, platform};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
 use inkstone_tensor::{Array, Op, Progress, WeightSource};
-use memory::{Budget, Memory};
+use memory::Memory;
 use run::Program;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,7 +76,7 @@ impl Reference {
             exec: vec![Exec::Steps],
         };
         let registry = options.apply(Self::NAME, vec![Layout::FILE], vec![eval()]);
-        let device = Arc::new(Device { budget: Arc::new(Budget::new(memory)), running: Mutex::new(()) });
+        let device = Arc::new(Device { budget: Budget::new(Reference::NAME, memory), running: Mutex::new(()) });
         Ok(Reference { caps, registry, device })
     }
 }

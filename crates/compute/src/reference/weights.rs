@@ -1,9 +1,8 @@
 //! Weights of the reference engine: the bytes of their source where they are, read row by row.
 
-use super::memory::{Budget, Charge};
 use crate::engine::Weights;
 use crate::plan::WeightSlot;
-use crate::{Error, Result};
+use crate::{Budget, Charge, Error, Result};
 use inkstone_tensor::{Array, NoMemory, Progress, SourceError, WeightSource};
 use std::sync::Arc;
 

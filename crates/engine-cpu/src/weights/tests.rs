@@ -60,7 +60,7 @@ impl WeightSource for Made {
 
 fn load(made: &Made, slots: &[WeightSlot], how: (usize, u64, bool), progress: &dyn Progress) -> Result<Weights> {
     let (threads, budget, in_place) = how;
-    Loading { budget: &Budget::new(budget), threads, in_place }.load(made, slots, progress)
+    Loading { budget: &Budget::new(crate::Cpu::NAME, budget), threads, in_place }.load(made, slots, progress)
 }
 
 #[test]
