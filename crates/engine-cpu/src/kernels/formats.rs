@@ -24,8 +24,9 @@ pub(super) trait Format {
     const BYTES: usize;
     /// What is subtracted from `q`.
     const OFFSET: u32;
-    /// Whether all `q` are 128 at most.
-    const SMALL: bool = true;
+    /// Bits of the largest `q`, as [`Format::dots`] takes them.
+    #[cfg(test)]
+    const BITS: u32;
     /// Whether scales are of 16 values.
     const HALVES: bool = false;
     /// Whether there are minima.
@@ -33,6 +34,24 @@ pub(super) trait Format {
 
     /// Group `g` of a column of 16 blocks in a panel.
     fn group<I: Words>(isa: I, blocks: &[u8], g: usize) -> Group<I>;
+
+    /// See [`Words::dots`].
+    fn dots<I: Words, const K: usize, const N: usize>(
+        isa: I,
+        sums: [I::W; N],
+        q: &[I::W; K],
+        x: &[[u32; N]; K],
+    ) -> [I::W; N];
+
+    /// Sums of products of `q` with activations of this sum, as those of the values without the offset.
+    #[inline(always)]
+    fn less_offset<I: Words>(isa: I, dots: I::W, total: I::W) -> I::W {
+        match Self::OFFSET {
+            0 => dots,
+            offset if offset.is_power_of_two() => isa.sub(dots, isa.shl(total, offset.trailing_zeros())),
+            offset => isa.sub(dots, isa.mul(total, isa.splat(offset))),
+        }
+    }
 }
 
 /// The dtypes of [`with_format`].
@@ -228,11 +247,13 @@ macro_rules! eight {
 }
 
 macro_rules! format {
-    ($name:ident, $groups:literal, $bytes:literal, $offset:literal $(, $flag:ident $value:literal)*; |$b:ident, $g:ident| $group:expr) => {
+    ($name:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $flag:ident $value:literal)*; |$b:ident, $g:ident| $group:expr) => {
         pub(super) struct $name;
         impl Format for $name {
             const GROUPS: usize = $groups;
             const BYTES: usize = $bytes;
+            #[cfg(test)]
+            const BITS: u32 = $bits;
             const OFFSET: u32 = $offset;
             $(const $flag: bool = $value;)*
 
@@ -241,18 +262,28 @@ macro_rules! format {
                 let $b = Blocks { isa, bytes: &blocks[..ROWS * $bytes] };
                 $group
             }
+
+            #[inline(always)]
+            fn dots<I: Words, const K: usize, const N: usize>(
+                isa: I,
+                sums: [I::W; N],
+                q: &[I::W; K],
+                x: &[[u32; N]; K],
+            ) -> [I::W; N] {
+                isa.dots::<$bits, K, N>(sums, q, x)
+            }
         }
     };
 }
 
-format!(Q4_0, 1, 18, 8; |b, _g| b.plain(b.nibbles(32), b.halves(0), b.none()));
-format!(Q4_1, 1, 20, 0, MINIMUM true; |b, _g| b.plain(b.nibbles(64), b.halves(0), b.halves(32)));
-format!(Q5_0, 1, 22, 16; |b, _g| b.plain(b.with_fifths(b.nibbles(96), 32), b.halves(0), b.none()));
-format!(Q5_1, 1, 24, 0, MINIMUM true; |b, _g| b.plain(b.with_fifths(b.nibbles(128), 64), b.halves(0), b.halves(32)));
-format!(Q8_0, 1, 34, 128, SMALL false; |b, _g| {
+format!(Q4_0, 1, 18, 4, 8; |b, _g| b.plain(b.nibbles(32), b.halves(0), b.none()));
+format!(Q4_1, 1, 20, 4, 0, MINIMUM true; |b, _g| b.plain(b.nibbles(64), b.halves(0), b.halves(32)));
+format!(Q5_0, 1, 22, 5, 16; |b, _g| b.plain(b.with_fifths(b.nibbles(96), 32), b.halves(0), b.none()));
+format!(Q5_1, 1, 24, 5, 0, MINIMUM true; |b, _g| b.plain(b.with_fifths(b.nibbles(128), 64), b.halves(0), b.halves(32)));
+format!(Q8_0, 1, 34, 8, 128; |b, _g| {
     b.plain(eight!(b, |i| b.words(32 + 64 * i)), b.halves(0), b.none())
 });
-format!(Q2K, 8, 84, 0, HALVES true, MINIMUM true; |b, g| {
+format!(Q2K, 8, 84, 2, 0, HALVES true, MINIMUM true; |b, g| {
     let both = b.words(64 + g / 2 * 64);
     let n = g as u32 % 2 * 16;
     Group {
@@ -263,7 +294,7 @@ format!(Q2K, 8, 84, 0, HALVES true, MINIMUM true; |b, g| {
         minimum: [b.bits(both, n + 4, 15), b.bits(both, n + 12, 15)],
     }
 });
-format!(Q3K, 8, 110, 4, HALVES true; |b, g| {
+format!(Q3K, 8, 110, 3, 4, HALVES true; |b, g| {
     let q = eight!(b, |i| {
         let low = b.byte_bits(b.words(736 + (g / 4 * 8 + i) * 64), g as u32 % 4 * 2, 3);
         b.with_upper(low, b.byte_bits(b.words(224 + i * 64), g as u32, 1), 2)
@@ -277,12 +308,12 @@ format!(Q3K, 8, 110, 4, HALVES true; |b, g| {
     }
     Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
 });
-format!(Q4K, 8, 144, 0, MINIMUM true; |b, g| {
+format!(Q4K, 8, 144, 4, 0, MINIMUM true; |b, g| {
     let [scale, minimum] = b.six_bits(64, g);
     let q = eight!(b, |i| b.byte_bits(b.words(256 + (g / 2 * 8 + i) * 64), g as u32 % 2 * 4, 15));
     b.plain(q, b.product(b.halves(0), scale), b.minus(b.product(b.halves(32), minimum)))
 });
-format!(Q5K, 8, 176, 0, MINIMUM true; |b, g| {
+format!(Q5K, 8, 176, 5, 0, MINIMUM true; |b, g| {
     let [scale, minimum] = b.six_bits(64, g);
     let q = eight!(b, |i| {
         let nibble = b.byte_bits(b.words(768 + (g / 2 * 8 + i) * 64), g as u32 % 2 * 4, 15);
@@ -290,7 +321,7 @@ format!(Q5K, 8, 176, 0, MINIMUM true; |b, g| {
     });
     b.plain(q, b.product(b.halves(0), scale), b.minus(b.product(b.halves(32), minimum)))
 });
-format!(Q6K, 8, 210, 32, HALVES true; |b, g| {
+format!(Q6K, 8, 210, 6, 32, HALVES true; |b, g| {
     let quarter = g % 4;
     let q = eight!(b, |i| {
         let at = 288 + (g / 4 * 8 + i) * 192;
@@ -301,16 +332,16 @@ format!(Q6K, 8, 210, 32, HALVES true; |b, g| {
     let scale = [b.signed_byte(scales, n), b.signed_byte(scales, n + 8)];
     Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
 });
-format!(Iq4Nl, 1, 18, 128, SMALL false; |b, _g| {
+format!(Iq4Nl, 1, 18, 8, 128; |b, _g| {
     b.plain(b.looked_up(&TABLE, b.nibbles(32)), b.halves(0), b.none())
 });
-format!(Iq4Xs, 8, 136, 128, SMALL false; |b, g| {
+format!(Iq4Xs, 8, 136, 8, 128; |b, g| {
     let low = b.bits(b.words(64), 4 * g as u32, 15);
     let upper = b.bits(b.wide(32), 2 * g as u32, 3);
     let scale = b.isa.to_floats(b.minus_32(b.with_upper(low, upper, 4)));
     b.plain(b.looked_up(&TABLE, b.nibbles(128 + g * 256)), b.product(b.halves(0), scale), b.none())
 });
-format!(Mxfp4, 1, 17, 12; |b, _g| {
+format!(Mxfp4, 1, 17, 5, 12; |b, _g| {
     // Half of 2^(e - 127): the numbers of the table are doubled.
     let mut d = [0.0; LANES];
     for (d, e) in d.iter_mut().zip(b.bytes) {
@@ -352,7 +383,7 @@ mod tests {
             for (at, wanted) in wanted.iter().enumerate() {
                 let (lane, g, i) = (at / info.block, at % info.block / 32, at % 32);
                 let Group { q, d, m, scale, minimum } = F::group(Portable, &panel, g);
-                assert!(!F::SMALL || q[i / 4][lane].to_le_bytes()[i % 4] <= 128, "{dtype}");
+                assert!(u32::from(q[i / 4][lane].to_le_bytes()[i % 4]) >> F::BITS == 0, "{dtype}");
                 let q = i32::from(q[i / 4][lane].to_le_bytes()[i % 4]) - F::OFFSET as i32;
                 let f64s = |x: u32| f64::from(x as i32);
                 let value = f64::from(d[lane]) * f64::from(q) * f64s(scale[i / 16][lane]);

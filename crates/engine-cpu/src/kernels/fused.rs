@@ -2,7 +2,7 @@
 //! after them a map of their results. The functions are those of the single ops, so the bits are theirs, too.
 
 use super::decoded::decode_row;
-use super::product::{Activations, Buffers, Weight, columns, first, put};
+use super::product::{Activations, Buffers, Weight, columns, first, prepare, put};
 use super::{layer_norm, map, quantize, rms_norm};
 use crate::isa::{Body, Floats, Portable, Words};
 use crate::memory::{View, ViewMut};
@@ -74,28 +74,31 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no region of products: {}", tile.op) };
     let Some(result) = tile.outs.iter().position(|out| !out.cols.is_empty()) else { return Ok(()) };
     let (rows, out) = (tile.rows.clone(), &mut tile.outs[result]);
-    let Buffers { work, results, normed, encoded } = &mut tile.scratch.products;
+    let Buffers { work, results, normed, encoded, side } = &mut tile.scratch.products;
     if tile.first {
-        prologue::<I>(&parts, rows.clone(), work, normed, encoded);
+        prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
     }
     let x = match parts.made() {
         Some(ty) if parts.quantize.is_some() => Activations::new(ty, &encoded[..rows.len() * ty.row_bytes() as usize]),
         Some(ty) => Activations::new(ty, bytemuck::cast_slice(&normed[..rows.len() * ty.cols])),
         None => Activations::of(&parts.operand(parts.products[0].ins[0]), rows.clone()),
     };
+    if tile.first {
+        prepare::<I>(x, side);
+    }
 
     let (cols, size) = (out.cols.clone(), rows.len() * out.cols.len());
     let Some((node, map)) = parts.map else {
         let made = |n: &&Node| n.outs.first() == parts.body.outputs.get(result);
         let Some(product) = parts.products.iter().find(made) else { panic!("result {result} is made by no product") };
         let results = first(results, size);
-        columns::<I>(x, &parts.weight(product), cols, work, results);
+        columns::<I>(x, side, &parts.weight(product), cols, work, results);
         put(out, results);
         return Ok(());
     };
     let results = first(results, parts.products.len() * size);
     for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
-        columns::<I>(x, &parts.weight(product), cols.clone(), work, results);
+        columns::<I>(x, side, &parts.weight(product), cols.clone(), work, results);
     }
     epilogue::<I>(Epilogue { parts: &parts, node, map, results, out });
     Ok(())
@@ -204,7 +207,7 @@ pub(super) fn norm_quantize<I: Floats>(tile: &mut Tile) -> Result<(), StepError>
     let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no norm and encoding: {}", tile.op) };
     let (rows, out) = (tile.rows.clone(), &mut tile.outs[0]);
     let Buffers { work, normed, encoded, .. } = &mut tile.scratch.products;
-    prologue::<I>(&parts, rows.clone(), work, normed, encoded);
+    prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
     let row = out.ty.row_bytes() as usize;
     for (r, encoded) in rows.zip(encoded.chunks_exact(row)) {
         out.row_bytes(r).copy_from_slice(encoded);

@@ -1,6 +1,7 @@
 //! Products of activations with columns of a weight, whatever it is made of; what the kernels of `linear` and those of
 //! regions have in common.
 
+use super::linear_q8::{Side, Work};
 use super::{linear_f32, linear_q8};
 use crate::isa::Words;
 use crate::memory::{View, ViewMut};
@@ -34,6 +35,10 @@ impl<'a> Activations<'a> {
         self.bytes.len() / self.row.max(1)
     }
 
+    pub(super) fn row_bytes(self) -> usize {
+        self.row
+    }
+
     pub(super) fn row(self, i: usize) -> &'a [u8] {
         &self.bytes[i * self.row..][..self.row]
     }
@@ -43,20 +48,23 @@ impl<'a> Activations<'a> {
 #[derive(Default)]
 pub(crate) struct Buffers {
     /// Of one product.
-    pub(super) work: Vec<f32>,
+    pub(super) work: Work,
     /// Results of a tile.
     pub(super) results: Vec<f32>,
     /// What a prologue keeps for all tiles of a step: rows of a norm, and encoded.
     pub(super) normed: Vec<f32>,
     pub(super) encoded: Vec<u8>,
+    /// Encoded activations of a step, as products take them.
+    pub(super) side: Vec<u32>,
 }
 
 impl Buffers {
     /// Room for products of rows of no more than `floats` values together.
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
-        [&mut self.work, &mut self.results, &mut self.normed]
+        [&mut self.work.floats, &mut self.results, &mut self.normed]
             .into_iter()
             .try_for_each(|values| room(values, floats))?;
+        room(&mut self.side, floats.saturating_mul(2))?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
 }
@@ -76,18 +84,26 @@ pub(super) struct Weight<'a> {
     pub(super) bias: Option<View<'a>>,
 }
 
-/// The columns `cols` of a product, row after row.
+/// What products of a step have in common, made once a worker: encoded activations as they take them.
+pub(super) fn prepare<I: Words>(x: Activations, side: &mut Vec<u32>) {
+    if x.dtype != DType::F32 {
+        linear_q8::pack::<I>(x, side);
+    }
+}
+
+/// The columns `cols` of a product, row after row. `side` is what [`prepare`] has made of `x`.
 pub(super) fn columns<I: Words>(
     x: Activations,
+    side: &[u32],
     weight: &Weight,
     cols: Range<usize>,
-    work: &mut Vec<f32>,
+    work: &mut Work,
     out: &mut [f32],
 ) {
     if x.dtype == DType::F32 {
-        linear_f32::columns::<I>(x, weight, cols, work, out);
+        linear_f32::columns::<I>(x, weight, cols, &mut work.floats, out);
     } else {
-        linear_q8::columns::<I>(x, weight, cols, work, out);
+        linear_q8::columns::<I>(Side::of::<I>(x, side), weight, cols, work, out);
     }
 }
 
@@ -95,9 +111,13 @@ pub(super) fn columns<I: Words>(
 pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let weight = Weight { w: tile.ins[1], bias: tile.ins.get(2).copied() };
     let out = &mut tile.outs[0];
-    let Buffers { work, results, .. } = &mut tile.scratch.products;
+    let Buffers { work, results, side, .. } = &mut tile.scratch.products;
     let results = first(results, out.rows.len() * out.cols.len());
-    columns::<I>(Activations::of(&tile.ins[0], out.rows.clone()), &weight, out.cols.clone(), work, results);
+    let x = Activations::of(&tile.ins[0], out.rows.clone());
+    if tile.first {
+        prepare::<I>(x, side);
+    }
+    columns::<I>(x, side, &weight, out.cols.clone(), work, results);
     put(out, results);
     Ok(())
 }

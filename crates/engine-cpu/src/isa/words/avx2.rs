@@ -22,6 +22,8 @@ type W = [__m256i; 2];
 impl Words for Avx2 {
     type W = W;
 
+    const SIDE: usize = 4;
+
     halfwise! {
         load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
         splat(word: u32; _i) -> __m256i = _mm256_set1_epi32(word as i32);
@@ -38,20 +40,25 @@ impl Words for Avx2 {
         to_floats(a: W; i) -> __m256 = _mm256_cvtepi32_ps(a[i]);
     }
 
-    /// A byte of 128 times one of 127, twice, fits into 16 bits. Larger ones do not: their even and odd bytes are widened
-    /// first.
     #[inline(always)]
-    fn dot<const SMALL: bool>(self, sums: W, w: W, a: [i8; 4]) -> W {
+    fn bytes(self, a: W) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        let (low, high) = bytes.split_at_mut(32);
+        // SAFETY: `self` proves that the machine has AVX2; 32 bytes are written to 32.
+        unsafe {
+            _mm256_storeu_si256(low.as_mut_ptr().cast(), a[0]);
+            _mm256_storeu_si256(high.as_mut_ptr().cast(), a[1]);
+        }
+        bytes
+    }
+
+    /// Even and odd bytes are widened first.
+    #[inline(always)]
+    fn dot(self, sums: W, w: W, x: u32) -> W {
         // SAFETY: `self` proves that the machine has AVX2.
         unsafe {
-            let a = _mm256_set1_epi32(i32::from_le_bytes(a.map(|b| b as u8)));
-            if SMALL {
-                let ones = _mm256_set1_epi16(1);
-                let low = _mm256_madd_epi16(_mm256_maddubs_epi16(w[0], a), ones);
-                let high = _mm256_madd_epi16(_mm256_maddubs_epi16(w[1], a), ones);
-                return [_mm256_add_epi32(sums[0], low), _mm256_add_epi32(sums[1], high)];
-            }
-            let (even, odd) = (_mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(a)), _mm256_srai_epi16::<8>(a));
+            let x = _mm256_set1_epi32(x as i32);
+            let (even, odd) = (_mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(x)), _mm256_srai_epi16::<8>(x));
             let byte = _mm256_set1_epi16(0xff);
             let mut out = sums;
             for i in 0..2 {
@@ -61,5 +68,32 @@ impl Words for Avx2 {
             }
             out
         }
+    }
+
+    /// A byte of 127 times one of 127, twice, fits into 16 bits.
+    #[inline(always)]
+    fn dots<const BITS: u32, const K: usize, const N: usize>(
+        self,
+        mut sums: [W; N],
+        w: &[W; K],
+        x: &[[u32; N]; K],
+    ) -> [W; N] {
+        for k in 0..K {
+            for n in 0..N {
+                if BITS == 8 {
+                    sums[n] = self.dot(sums[n], w[k], x[k][n]);
+                    continue;
+                }
+                // SAFETY: `self` proves that the machine has AVX2.
+                unsafe {
+                    let (x, ones) = (_mm256_set1_epi32(x[k][n] as i32), _mm256_set1_epi16(1));
+                    for i in 0..2 {
+                        let products = _mm256_madd_epi16(_mm256_maddubs_epi16(w[k][i], x), ones);
+                        sums[n][i] = _mm256_add_epi32(sums[n][i], products);
+                    }
+                }
+            }
+        }
+        sums
     }
 }

@@ -20,6 +20,9 @@ macro_rules! simply {
 impl Words for Avx512 {
     type W = __m512i;
 
+    /// As many sums of words and of floats, and some weights: 32 registers.
+    const SIDE: usize = 12;
+
     simply! {
         load(bytes: &[u8; 64]) -> __m512i = _mm512_loadu_si512(bytes.as_ptr().cast());
         splat(word: u32) -> __m512i = _mm512_set1_epi32(word as i32);
@@ -33,12 +36,15 @@ impl Words for Avx512 {
         sar(a: __m512i, n: u32) -> __m512i = _mm512_sra_epi32(a, _mm_cvtsi32_si128(n as i32));
         lookup(table: &[u8; 16], a: __m512i) -> __m512i =
             _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())), a);
+        dot(sums: __m512i, w: __m512i, x: u32) -> __m512i = _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(x as i32));
         to_floats(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
     }
 
     #[inline(always)]
-    fn dot<const SMALL: bool>(self, sums: __m512i, w: __m512i, a: [i8; 4]) -> __m512i {
-        // SAFETY: `self` proves that the machine has VNNI.
-        unsafe { _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(i32::from_le_bytes(a.map(|b| b as u8)))) }
+    fn bytes(self, a: __m512i) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        // SAFETY: `self` proves that the machine has AVX-512; 64 bytes are written to 64.
+        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), a) };
+        bytes
     }
 }

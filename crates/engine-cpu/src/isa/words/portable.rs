@@ -11,6 +11,8 @@ fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
 impl Words for Portable {
     type W = [u32; LANES];
 
+    const SIDE: usize = 4;
+
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {
         each(|i| u32::from_le_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]))
@@ -57,10 +59,15 @@ impl Words for Portable {
     }
 
     #[inline(always)]
-    fn dot<const SMALL: bool>(self, sums: [u32; LANES], w: [u32; LANES], a: [i8; 4]) -> [u32; LANES] {
+    fn bytes(self, a: [u32; LANES]) -> [u8; 64] {
+        std::array::from_fn(|i| a[i / 4].to_le_bytes()[i % 4])
+    }
+
+    #[inline(always)]
+    fn dot(self, sums: [u32; LANES], w: [u32; LANES], x: u32) -> [u32; LANES] {
         each(|i| {
-            let products = w[i].to_le_bytes().into_iter().zip(a).map(|(w, a)| i32::from(w) * i32::from(a));
-            sums[i].wrapping_add_signed(products.sum())
+            let bytes = w[i].to_le_bytes().into_iter().zip(x.to_le_bytes());
+            sums[i].wrapping_add_signed(bytes.map(|(w, x)| i32::from(w) * i32::from(x as i8)).sum())
         })
     }
 
