@@ -14,6 +14,8 @@ pub enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("cargo metadata: {0}")]
     Metadata(#[from] serde_json::Error),
+    #[error(transparent)]
+    Gguf(#[from] inkstone_gguf::Error),
     /// One line a fault: every fault is reported, not the first alone.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),

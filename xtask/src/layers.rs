@@ -40,7 +40,8 @@ const LAYERS: &[Layer] = &[
         package: "inkstone-tests",
         may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
     },
-    Layer { package: "xtask", may_use: &[] },
+    // It writes model files.
+    Layer { package: "xtask", may_use: &[TENSOR, GGUF] },
 ];
 
 /// Every edge of the workspace against the table.

@@ -1,4 +1,4 @@
-//! Tests and checks of the workspace: `cargo xtask COMMAND`.
+//! Tests, checks and tools of the workspace: `cargo xtask COMMAND`.
 
 mod command;
 #[cfg(test)]
@@ -6,6 +6,7 @@ mod dependencies;
 mod error;
 mod layers;
 mod repository;
+mod synth;
 mod test;
 mod workspace;
 
@@ -20,6 +21,7 @@ usage: cargo xtask COMMAND
   test [--setup] [--full] [STAGE...]   run all stages, or the named ones; --list names them
       --setup   install first what is missing of the tools that stages need
       --full    the long versions of the tests
+  synth NAME TYPE [-o FILE] [--seed N] write a model file of a real shape with random weights; without more: what there is
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("test", rest)) => test::run(rest),
+        Some(("synth", rest)) => synth::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;
             Ok(ExitCode::SUCCESS)
