@@ -375,3 +375,57 @@ fn log_probabilities_are_those_of_the_raw_logits() {
     assert_eq!(log_probs(&[1.0, -INF], 1, 1).unwrap(), LogProbs { token: f64::NEG_INFINITY, top: vec![(0, 0.0)] });
     assert_eq!(log_probs(&[-INF], 0, 1), Err(SampleError::Empty { stage: "logits" }));
 }
+
+/// The first tokens of long rows are found without looking at each; here by sorting all of them.
+#[test]
+fn the_first_tokens_of_long_rows_are_those_of_a_sort() {
+    let mut seed = 1u64;
+    let mut random = move |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    for round in 0..400 {
+        let length = 1 + random(1000) as usize;
+        let values = [3, 40, 1 << 20][round % 3];
+        let logits: Vec<f32> = (0..length)
+            .map(|_| match random(20) {
+                0 => -INF,
+                1 if round % 7 == 0 => INF,
+                2 => -0.0,
+                _ => random(values) as f32 / 7.0 - 1.0,
+            })
+            .collect();
+        // So small that others than the largest become equal, or -infinity.
+        let temperature = [0.7, 1e-300, 1e17, 5e-324][random(4) as usize];
+        let k = 1 + random(40) as u32;
+        let banned = random(length as u64) as u32;
+        let max = logits.iter().copied().fold(-INF, f32::max);
+        let heated = |z: f32| if z == max { 0.0 } else { (f64::from(z) - f64::from(max)) / temperature };
+        let sorted = |row: Vec<f64>| {
+            let mut tokens: Vec<(u32, f64)> = (0..).zip(row).filter(|t| t.1 > f64::NEG_INFINITY).collect();
+            tokens.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
+            tokens.into_iter().map(|t| t.0).take(k as usize).collect::<Vec<_>>()
+        };
+        let found = |chain: &[Stage]| {
+            let left = survivors(&logits, &[], 0, &Chain(chain.to_vec()));
+            left.map_or_else(|_| Vec::new(), |left| left.into_iter().map(|l| l.0).collect::<Vec<_>>())
+        };
+
+        let plain = sorted(logits.iter().map(|&z| f64::from(z)).collect());
+        assert_eq!(found(&[Stage::TopK(k)]), plain, "round {round}: top {k}");
+        let hot = sorted(logits.iter().map(|&z| heated(z)).collect());
+        assert_eq!(
+            found(&[Stage::Temperature(temperature), Stage::TopK(k)]),
+            hot,
+            "round {round}: top {k} at {temperature}"
+        );
+        // A ban in between takes effect on what the temperature gave.
+        let without = (0..).zip(&logits).map(|(id, &z)| if id == banned { f64::NEG_INFINITY } else { heated(z) });
+        let chain = [Stage::Temperature(temperature), Stage::Ban(vec![banned]), Stage::TopK(k)];
+        assert_eq!(
+            found(&chain),
+            sorted(without.collect()),
+            "round {round}: top {k} at {temperature} without {banned}"
+        );
+    }
+}

@@ -1,6 +1,7 @@
 //! The logits of a row on their way through a chain.
 
 use super::SampleError;
+use super::truncate::below;
 use crate::NoMemory;
 use std::cmp::Ordering;
 
@@ -29,10 +30,30 @@ impl Candidate {
     }
 }
 
+/// Logits that have a maximum of their own.
+const PART: usize = 64;
+
+/// A temperature, and the largest logit.
+#[derive(Clone, Copy, Debug)]
+struct Heat {
+    max: f64,
+    temperature: f64,
+}
+
+impl Heat {
+    /// The logit at the temperature. Never descends as `z` ascends.
+    fn of(self, z: f64) -> f64 {
+        below(self.max, z) / self.temperature
+    }
+}
+
 /// Memory that sampling works in, kept from row to row so that a step allocates nothing.
 ///
 /// Logits lie by token. Stages that edit tokens by their id work there; from the first stage on that looks at all
 /// tokens there is also the set of those that are left, and what a later edit changes is copied into it.
+///
+/// A vocabulary has 100,000 tokens and more, and most chains soon keep few of them. So a temperature before the set is
+/// there waits, and [`Workspace::keep_first`] gathers only what can be among the first.
 #[derive(Debug, Default)]
 pub struct Workspace {
     logits: Vec<f64>,
@@ -40,6 +61,10 @@ pub struct Workspace {
     gathered: bool,
     stale: bool,
     sorted: bool,
+    /// Of the set that is not there yet.
+    waiting: Option<Heat>,
+    /// The largest logit of each [`PART`] of the row.
+    maxima: Vec<f64>,
     /// Of one stage: marks or counts by token, match lengths by position.
     pub(super) counts: Vec<u32>,
     /// Of typical-p: distance to the entropy.
@@ -59,6 +84,7 @@ impl Workspace {
     pub fn reserve(&mut self, tokens: usize, positions: usize) -> Result<(), NoMemory> {
         reserve(&mut self.logits, tokens)?;
         reserve(&mut self.set, tokens)?;
+        reserve(&mut self.maxima, 2 * tokens.div_ceil(PART))?;
         reserve(&mut self.counts, tokens.max(positions))?;
         reserve(&mut self.deviations, tokens)
     }
@@ -67,9 +93,11 @@ impl Workspace {
     pub(super) fn load(&mut self, logits: &[f32]) -> Result<(), SampleError> {
         reserve(&mut self.logits, logits.len())?;
         reserve(&mut self.set, logits.len())?;
-        (self.gathered, self.stale, self.sorted) = (false, false, false);
+        reserve(&mut self.maxima, 2 * logits.len().div_ceil(PART))?;
+        (self.gathered, self.stale, self.sorted, self.waiting) = (false, false, false, None);
         self.logits.extend(logits.iter().map(|&z| f64::from(z)));
-        if logits.iter().any(|z| z.is_nan()) {
+        // To the end, whatever comes: that takes vectors.
+        if logits.iter().fold(false, |found, z| found | z.is_nan()) {
             return Err(SampleError::NanLogits);
         }
         self.require_tokens("logits")
@@ -77,6 +105,7 @@ impl Workspace {
 
     /// The logits by token, to be changed. Removed tokens are those of -infinity.
     pub(super) fn edit(&mut self) -> &mut [f64] {
+        self.heat();
         self.stale = true;
         &mut self.logits
     }
@@ -84,6 +113,7 @@ impl Workspace {
     /// [`Workspace::edit`] together with zeros by token.
     pub(super) fn edit_with_counts(&mut self) -> Result<(&mut [f64], &mut [u32]), SampleError> {
         zeroed(&mut self.counts, self.logits.len())?;
+        self.heat();
         self.stale = true;
         Ok((&mut self.logits, &mut self.counts))
     }
@@ -97,6 +127,12 @@ impl Workspace {
 
     /// The tokens that are left, in no order that means anything.
     pub(super) fn set(&mut self) -> &mut Vec<Candidate> {
+        self.heat();
+        self.gather();
+        &mut self.set
+    }
+
+    fn gather(&mut self) {
         if !self.gathered {
             self.set.clear();
             let all = (0..).zip(&self.logits).map(|(id, &z)| Candidate { z, id });
@@ -109,7 +145,6 @@ impl Workspace {
         }
         self.sorted &= self.gathered && !self.stale;
         (self.gathered, self.stale) = (true, false);
-        &mut self.set
     }
 
     /// The tokens that are left, in order.
@@ -122,11 +157,22 @@ impl Workspace {
         &mut self.set
     }
 
-    /// Replaces each logit by a monotone function of it; tokens that it sends to -infinity are removed.
-    pub(super) fn map(&mut self, f: impl Fn(f64) -> f64) {
-        self.set();
+    /// Divides logits, relative to the largest, by a temperature; tokens that end at -infinity are removed.
+    pub(super) fn divide(&mut self, temperature: f64) {
+        let Some(max) = self.largest() else { return };
+        self.heat();
+        self.waiting = Some(Heat { max, temperature });
+        if self.gathered {
+            self.heat();
+        }
+    }
+
+    /// Carries out the temperature that waits.
+    fn heat(&mut self) {
+        let Some(heat) = self.waiting.take() else { return };
+        self.gather();
         for c in &mut self.set {
-            c.z = f(c.z);
+            c.z = heat.of(c.z);
             self.logits[c.id as usize] = c.z;
         }
         self.set.retain(|c| c.z > f64::NEG_INFINITY);
@@ -136,6 +182,9 @@ impl Workspace {
 
     /// Keeps the first `k` tokens in the order.
     pub(super) fn keep_first(&mut self, k: usize) {
+        if !self.gathered && (1..self.logits.len().div_ceil(PART)).contains(&k) {
+            self.gather_first(k);
+        }
         self.set();
         if k >= self.set.len() {
             return;
@@ -144,6 +193,58 @@ impl Workspace {
             self.set.select_nth_unstable_by(k - 1, Candidate::order);
         }
         self.set.truncate(k);
+    }
+
+    /// A set of at least the first `k` tokens, of a row that has more parts. The `k`-th largest of the maxima is a bar: `k`
+    /// tokens reach it, so what does not is not among the first.
+    fn gather_first(&mut self, k: usize) {
+        self.find_maxima();
+        let heat = self.waiting.take();
+        let heated = |z: f64| heat.map_or(z, |heat| heat.of(z));
+        let parts = self.maxima.len();
+        self.maxima.extend_from_within(..); // `load` has made the room
+        let (maxima, sorted) = self.maxima.split_at_mut(parts);
+        sorted.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+        let bar = heated(sorted[k - 1]);
+        self.set.clear();
+        for (part, (logits, &max)) in self.logits.chunks_mut(PART).zip(&*maxima).enumerate() {
+            if heated(max) < bar {
+                continue;
+            }
+            for (id, z) in (part * PART..).zip(logits) {
+                *z = heated(*z);
+                if *z >= bar && *z > f64::NEG_INFINITY {
+                    self.set.push(Candidate { z: *z, id: id as u32 });
+                }
+            }
+        }
+        (self.gathered, self.stale, self.sorted) = (true, false, false);
+    }
+
+    /// The largest logit of each part of the row.
+    fn find_maxima(&mut self) {
+        self.maxima.clear();
+        self.maxima.extend(self.logits.chunks(PART).map(|part| {
+            // Lanes of their own, which vectors do.
+            let (eights, rest) = part.as_chunks::<8>();
+            let mut lanes = [f64::NEG_INFINITY; 8];
+            for eight in eights {
+                for (max, &z) in lanes.iter_mut().zip(eight) {
+                    *max = if z > *max { z } else { *max };
+                }
+            }
+            lanes.iter().chain(rest).fold(f64::NEG_INFINITY, |max, &z| if z > max { z } else { max })
+        }));
+    }
+
+    /// The largest logit that is left.
+    fn largest(&mut self) -> Option<f64> {
+        if self.gathered {
+            return self.best().map(|c| c.z);
+        }
+        self.heat();
+        self.find_maxima();
+        self.maxima.iter().copied().max_by(f64::total_cmp).filter(|z| *z > f64::NEG_INFINITY)
     }
 
     /// Says that the set was put into an order of another kind.

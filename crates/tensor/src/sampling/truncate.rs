@@ -22,9 +22,7 @@ pub(super) fn total(sorted: &[Candidate]) -> f64 {
 /// Divides by a temperature above 0. Logits are taken relative to the largest, so that a tiny temperature sends all
 /// others to -infinity and not all to infinity.
 pub(super) fn temperature(row: &mut Workspace, temperature: f64) {
-    if let Some(best) = row.best() {
-        row.map(|z| below(best.z, z) / temperature);
-    }
+    row.divide(temperature);
 }
 
 pub(super) fn top_p(row: &mut Workspace, p: f64) {
