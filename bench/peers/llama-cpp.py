@@ -5,6 +5,7 @@ llama-cpp-python. Timed is what llama-bench times: `llama_decode` and `llama_syn
 import argparse
 import ctypes
 import json
+import os
 import random
 import sys
 import time
@@ -30,6 +31,7 @@ def silent(_level, _text, _data):
 class Peer:
     def __init__(self, options):
         self.sequences, self.depth = options.sequences, 0
+        self.states = options.states and f"{options.states}-{options.flash}"
         api.llama_log_set(silent, ctypes.c_void_p(0))
         api.llama_backend_init()
         wanted = api.llama_model_default_params()
@@ -87,7 +89,27 @@ class Peer:
     def fill(self, depth):
         api.llama_memory_clear(self.memory, False)
         self.depth = depth
-        return {"depth": depth, "ns": sum(self.feed(s, 0, depth) for s in range(self.sequences))}
+        for sequence in range(self.sequences if depth else 0):
+            if not self.restore(sequence):
+                self.feed(sequence, 0, depth)
+                self.keep(sequence)
+        return {"depth": depth}
+
+    def kept(self):
+        """The file for the cache of a sequence at this depth: filling it takes up to a minute, and what is in it is alike to the
+        speed. Values lie in another order without flash attention."""
+        return None if self.states is None else f"{self.states}-{self.depth}".encode()
+
+    def restore(self, sequence):
+        path, count = self.kept(), ctypes.c_size_t()
+        if path is None or not os.path.exists(path):
+            return False
+        room = (api.llama_token * 1)()
+        return api.llama_state_seq_load_file(self.context, path, sequence, room, 1, ctypes.byref(count)) > 0
+
+    def keep(self, sequence):
+        if self.kept() is not None:
+            api.llama_state_seq_save_file(self.context, self.kept(), sequence, (api.llama_token * 1)(), 0)
 
     def decode(self, milliseconds):
         for sequence in range(self.sequences):
@@ -130,6 +152,7 @@ def main():
     parser.add_argument("--repack", type=int, choices=(0, 1), default=1)
     parser.add_argument("--load", choices=LOAD_MODES, default="mmap")
     parser.add_argument("--flash", choices=FLASH, default="auto")
+    parser.add_argument("--states", help="where filled caches are kept: begin of the files' names, one for a model")
     options = parser.parse_args()
 
     start = time.perf_counter_ns()

@@ -33,6 +33,15 @@ impl Program {
         Self { name: line.to_owned(), command }
     }
 
+    /// The program in a file, whose path may hold spaces.
+    pub fn at(path: &Path, folder: &Path) -> Self {
+        let mut program = Self::new("", folder);
+        program.name = path.display().to_string();
+        program.command = Command::new(path);
+        program.command.current_dir(folder).stdin(Stdio::null());
+        program
+    }
+
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.name.push(' ');
         self.name.push_str(&argument.as_ref().to_string_lossy());

@@ -12,10 +12,14 @@ pub enum Error {
     Failed { program: String, status: String, output: String },
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("cargo metadata: {0}")]
-    Metadata(#[from] serde_json::Error),
+    #[error("JSON: {0}")]
+    Json(#[from] serde_json::Error),
     #[error(transparent)]
     Gguf(#[from] inkstone_gguf::Error),
+    #[error("{name}: {what}")]
+    Peer { name: String, what: String },
+    #[error("{}:{number}: not a result: {error}", path.display())]
+    Result { path: PathBuf, number: usize, error: serde_json::Error },
     /// One line a fault: every fault is reported, not the first alone.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),

@@ -1,5 +1,6 @@
 //! Tests, checks and tools of the workspace: `cargo xtask COMMAND`.
 
+mod bench;
 mod command;
 #[cfg(test)]
 mod dependencies;
@@ -22,6 +23,8 @@ usage: cargo xtask COMMAND
       --setup   install first what is missing of the tools that stages need
       --full    the long versions of the tests
   synth NAME TYPE [-o FILE] [--seed N] write a model file of a real shape with random weights; without more: what there is
+  bench MODEL... --peer PEER [OPTION...]
+      measures ours and llama-cpp, candle or any llama-bench program in turns; without a peer: inkstone bench
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("test", rest)) => test::run(rest),
+        Some(("bench", rest)) => bench::run(rest),
         Some(("synth", rest)) => synth::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;

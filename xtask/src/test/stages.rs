@@ -26,8 +26,9 @@ pub static STAGES: &[Stage] = &[
         needs: &[&RUSTFMT],
         cases: once,
         run: |c, _| {
-            // The fuzz targets and the examples are workspaces of their own.
-            let manifests = ["Cargo.toml".to_owned(), "fuzz/Cargo.toml".to_owned()].into_iter();
+            // The fuzz targets, the peers and the examples are workspaces of their own.
+            let manifests =
+                ["Cargo.toml", "fuzz/Cargo.toml", "bench/peers/candle/Cargo.toml"].map(str::to_owned).into_iter();
             let manifests = manifests.chain(examples(c)?.into_iter().map(|name| example(&name)));
             let manifests = manifests.filter(|m| c.workspace.root().join(m).exists());
             let check =

@@ -1,0 +1,119 @@
+//! What a fresh process takes: the time to its first token, and memory.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::peer::Ours;
+use super::record::Test;
+use crate::command::Program;
+use crate::error::Error;
+
+/// What a process took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fresh {
+    /// Seconds from its start to the first byte of its standard output, or to its end if it writes nothing.
+    pub first: f64,
+    /// The most memory that was seen, VmHWM.
+    pub peak: u64,
+}
+
+/// Between two looks at a process's memory.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs a command to its end.
+pub fn run(name: &str, mut command: Command) -> Result<Fresh, Error> {
+    let failed = |source| Error::Start { program: name.to_owned(), source };
+    let start = Instant::now();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+    let status = format!("/proc/{}/status", child.id());
+    let output = child.stdout.take();
+    // Its memory is looked at meanwhile: what has ended has none.
+    let reader = thread::spawn(move || {
+        let mut byte = [0];
+        let mut output = output?;
+        let _ = output.read(&mut byte);
+        let first = start.elapsed();
+        let _ = output.read_to_end(&mut Vec::new());
+        Some(first.as_secs_f64())
+    });
+    let mut peak = 0;
+    let ended = loop {
+        peak = peak.max(fs::read_to_string(&status).ok().and_then(|text| high_water(&text)).unwrap_or(0));
+        match child.try_wait().map_err(failed)? {
+            Some(ended) => break ended,
+            None => thread::sleep(LOOK),
+        }
+    };
+    let first = reader.join().ok().flatten();
+    match first {
+        Some(first) if ended.success() => Ok(Fresh { first, peak }),
+        _ => Err(Error::Peer { name: name.to_owned(), what: format!("{command:?} ended with {ended}") }),
+    }
+}
+
+/// Bytes of VmHWM.
+fn high_water(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// A text that is so many tokens of the model, the one at the begin of texts included: letters, one more at a time.
+pub fn prompt(ours: &Ours, model: &Path, tokens: usize) -> Result<String, Error> {
+    let mut text = String::from("a");
+    // A letter is at most two tokens with its space.
+    for at in 0..2 * tokens {
+        let program = Program::at(&ours.program, Path::new(".")).args(["tokenize", "--ids", "--model"]).arg(model);
+        let ids = program.arg(&text).stdout()?;
+        if String::from_utf8_lossy(&ids).matches(|c: char| c == ',' || c.is_whitespace()).count() >= tokens {
+            break;
+        }
+        text.push(' ');
+        text.push(char::from(b'b' + (at % 25) as u8));
+    }
+    Ok(text)
+}
+
+/// Ours: the command that writes `tokens` tokens after the prompt, the most probable ones.
+pub fn ours(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
+    let mut command = ours.command("run", model, test);
+    command.arg(prompt).args(["--temperature", "0", "--max-tokens", &tokens.to_string()]);
+    command
+}
+
+/// llama.cpp's program, without what it does beyond that.
+pub fn completion(program: &Path, model: &Path, test: &Test, prompt: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg("--model").arg(model).args(["--prompt", prompt, "--threads", &test.threads.to_string()]);
+    let quick = "--predict 1 --temp 0 --no-warmup --no-display-prompt --no-conversation --ctx-size 512";
+    command.args(quick.split_whitespace());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_a_first_byte_and_a_peak() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 0.05; echo a; sleep 0.1"]);
+        let fresh = run("sh", command).unwrap();
+        assert!(fresh.first >= 0.05, "{fresh:?}");
+        assert!(fs::metadata("/proc/self/status").is_err() || fresh.peak > 0, "{fresh:?}");
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 3"]);
+        let error = run("sh", command).unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn the_high_water_is_in_kilobytes() {
+        assert_eq!(high_water("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+        assert_eq!(high_water("Name:\tx\n"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! What the results come to: README's table, the plot, and bench/results/README.md with the floors.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::plot;
+use super::record::{self, Record, What};
+use super::targets::{Against, COLUMNS, TARGETS, Verdict};
+use crate::error::Error;
+
+const BEGIN: &str = "<!-- bench: begin -->\n";
+const END: &str = "<!-- bench: end -->";
+
+/// A file and what it has to hold.
+type Page = (PathBuf, String);
+
+/// Writes the pages; what the floors come to.
+pub fn write(root: &Path) -> Result<String, Error> {
+    let records = record::read(root)?;
+    for (path, text) in pages(root, &records)? {
+        fs::write(&path, text).map_err(|source| Error::File { path, source })?;
+    }
+    Ok(floors(&records))
+}
+
+/// All pages that are made of the results.
+fn pages(root: &Path, records: &[Record]) -> Result<Vec<Page>, Error> {
+    let readme = root.join("README.md");
+    let text = fs::read_to_string(&readme).map_err(|source| Error::File { path: readme.clone(), source })?;
+    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else {
+        return Err(Error::Faults(vec![format!("README.md lacks {BEGIN:?} and {END:?}")]));
+    };
+    let of_targets = latest(records, |r| !r.aside && TARGETS.iter().any(|t| t.model == r.model && t.test == r.test));
+    let llama_cpp: Vec<&Record> = of_targets.into_iter().filter(|r| r.peer.starts_with("llama.cpp")).collect();
+    let folder = record::folder(root);
+    let all = format!(
+        "# Results\n\nMade of the lines in the files beside it by `cargo xtask bench --report`. Decode and prefill are tokens a second \
+         (medians), of all sequences together; *of the read* is the share of the bytes that the memory gave in the same second, *of \
+         the dot* that of the fastest integer dot product. A row *aside* has help that the peer does not bring itself.\n\n{}\n{}",
+        table(&latest(records, |_| true), true),
+        floors(records)
+    );
+    Ok(vec![
+        (readme, format!("{before}{BEGIN}{}{END}{after}", table(&llama_cpp, false))),
+        (folder.join("README.md"), all),
+        (folder.join("depth.svg"), plot::decode_by_depth(records)),
+    ])
+}
+
+/// The latest record of each test, machine, peer and state, in the order of the first ones.
+fn latest(records: &[Record], wanted: impl Fn(&Record) -> bool) -> Vec<&Record> {
+    let mut rows: Vec<&Record> = Vec::new();
+    for record in records.iter().filter(|r| wanted(r)) {
+        match rows.iter_mut().find(|row| is_same(row, record)) {
+            Some(row) => *row = record,
+            None => rows.push(record),
+        }
+    }
+    rows.sort_by(|a, b| (&a.machine, &a.isa, &a.model).cmp(&(&b.machine, &b.isa, &b.model)));
+    rows
+}
+
+fn is_same(a: &Record, b: &Record) -> bool {
+    // Of fresh processes each program has a row; else the best variant is the row.
+    let by_variant = matches!(a.test.what, What::First | What::Peak);
+    let key = |r: &Record| (r.machine.clone(), r.isa.clone(), r.model.clone(), r.state.clone(), r.peer.clone());
+    key(a) == key(b) && a.test == b.test && a.aside == b.aside && (!by_variant || a.variant == b.variant)
+}
+
+/// A heading for each machine and one line a record.
+fn table(rows: &[&Record], all: bool) -> String {
+    let mut text = String::new();
+    let mut machine = "";
+    for row in rows {
+        if row.machine != machine {
+            machine = &row.machine;
+            let dates: Vec<&str> = rows.iter().filter(|r| r.machine == machine).map(|r| r.date.as_str()).collect();
+            let (first, last) = (dates.iter().min().unwrap_or(&""), dates.iter().max().unwrap_or(&""));
+            let dates = if first == last { (*last).to_owned() } else { format!("{first} to {last}") };
+            let _ = writeln!(text, "{}{machine}; {dates}:\n", if text.is_empty() { "" } else { "\n" });
+            let (head, line) = if all { (" of the dot | peer, commit |", "---|---|") } else { ("", "") };
+            let _ = writeln!(text, "| model | test | set, memory | ours | peer | ratio | of the read |{head}");
+            let _ = writeln!(text, "|---|---|---|---|---|---|---|{line}");
+        }
+        let share = |share: Option<f64>| share.map_or_else(String::new, |s| format!("{:.0}%", s * 100.0));
+        let memory = if row.state == "any" { row.isa.clone() } else { format!("{}, {}", row.isa, row.state) };
+        let (ours, theirs) = (row.show(row.ours.median), row.show(row.theirs.median));
+        let program = if matches!(row.test.what, What::First | What::Peak) { row.variant.as_str() } else { "" };
+        let program = if program.is_empty() || all { String::new() } else { format!(" ({program})") };
+        let _ = write!(
+            text,
+            "| {} | {} | {memory} | {ours} | {theirs}{program} | **{:.2}** | {} |",
+            row.model,
+            row.test,
+            row.ratio,
+            share(row.share)
+        );
+        if all {
+            let aside = if row.aside { ", aside" } else { "" };
+            let _ = write!(text, " {} | {}: {}{aside}; {} |", share(row.dot), row.peer, row.variant, row.commit);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Each floor by kind of machine: met, not met, not measured.
+fn floors(records: &[Record]) -> String {
+    let mut text = String::from("Floors, and what the latest results have:\n\n| model | test | against |");
+    for column in COLUMNS {
+        let _ = write!(text, " {} |", column.name());
+    }
+    let _ = writeln!(text, "\n|---|---|---|{}", "---|".repeat(COLUMNS.len()));
+    for target in TARGETS {
+        let against = match target.against {
+            Against::LlamaCpp(None) => "llama.cpp".to_owned(),
+            Against::LlamaCpp(Some(variant)) => variant.to_owned(),
+            Against::Own(other) => format!("our {other}"),
+            Against::Read => "the read".to_owned(),
+            Against::Dot => "the integer peak".to_owned(),
+        };
+        let _ = write!(text, "| {} | {} | {against} |", target.model, target.test);
+        let sign = if target.is_most() { "<=" } else { ">=" };
+        for column in COLUMNS {
+            let _ = match (target.floor(column), target.verdict(column, records)) {
+                (None, _) => write!(text, " |"),
+                (Some(floor), Verdict::NotMeasured) => write!(text, " {sign} {floor}: not measured |"),
+                (Some(floor), Verdict::Met(value)) => write!(text, " {sign} {floor}: met, {value:.2} |"),
+                (Some(floor), Verdict::NotMet(value)) => write!(text, " {sign} {floor}: **not met**, {value:.2} |"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_are_what_the_results_come_to() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let records = record::read(&root).unwrap();
+        for (path, text) in pages(&root, &records).unwrap() {
+            let found = fs::read_to_string(&path).unwrap_or_default();
+            assert_eq!(found, text, "{}: write it with cargo xtask bench --report", path.display());
+        }
+    }
+}

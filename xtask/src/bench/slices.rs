@@ -1,0 +1,169 @@
+//! Ours and the peers in slices that alternate, each between two reads of the memory's speed.
+
+use super::machine::{Machine, State};
+use super::protocol::{Process, Took};
+use super::record::{Figure, Test, What};
+use crate::error::Error;
+
+/// A peer that is measured.
+pub trait Contestant {
+    /// How it is run, for results.
+    fn variant(&self) -> &str;
+    fn fill(&mut self, depth: usize) -> Result<(), Error>;
+    /// As many tokens as fit in so many milliseconds.
+    fn decode(&mut self, milliseconds: u64) -> Result<Took, Error>;
+    fn prompt(&mut self, tokens: usize) -> Result<Took, Error>;
+}
+
+impl Contestant for Process {
+    fn variant(&self) -> &str {
+        self.name()
+    }
+    fn fill(&mut self, depth: usize) -> Result<(), Error> {
+        Self::fill(self, depth)
+    }
+    fn decode(&mut self, milliseconds: u64) -> Result<Took, Error> {
+        Self::decode(self, milliseconds)
+    }
+    fn prompt(&mut self, tokens: usize) -> Result<Took, Error> {
+        Self::prompt(self, tokens)
+    }
+}
+
+/// What one did between two reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slice {
+    /// 0 is ours, others are the peers from 1.
+    pub who: usize,
+    pub took: Took,
+    /// Bytes a second, the mean of the reads before and after.
+    pub read: f64,
+}
+
+/// How far the reads around a slice may differ, as a share of the larger one.
+const MOST_DIFFERENCE: f64 = 0.15;
+/// A slice of decoding.
+pub const MILLISECONDS: u64 = 100;
+/// Slices of each in a state, or the state has no figure.
+const LEAST_SLICES: usize = 3;
+
+/// `cycles` times each in turn. Slices of decoding whose reads differ too much are dropped; a prompt takes longer than the memory
+/// keeps still, and is not bound by it.
+pub fn run(
+    test: &Test,
+    ours: &mut Process,
+    peers: &mut [Box<dyn Contestant>],
+    cycles: usize,
+) -> Result<Vec<Slice>, Error> {
+    let mut slices = Vec::new();
+    let mut before = ours.sweep()?;
+    let each = 1 + peers.len();
+    for who in (0..cycles).flat_map(|_| 0..each) {
+        let contestant: &mut dyn Contestant = if who == 0 { ours } else { &mut *peers[who - 1] };
+        let took = match test.what {
+            What::Decode => contestant.decode(MILLISECONDS)?,
+            _ => contestant.prompt(test.tokens)?,
+        };
+        let after = ours.sweep()?;
+        if !is_bound(test) || is_steady(before, after) {
+            slices.push(Slice { who, took, read: (before + after) / 2.0 });
+        }
+        before = after;
+    }
+    Ok(slices)
+}
+
+/// Whether the memory's speed is what the test is held against: beside busy threads nothing is.
+fn is_bound(test: &Test) -> bool {
+    test.what == What::Decode && test.busy == 0
+}
+
+fn is_steady(before: f64, after: f64) -> bool {
+    (before - after).abs() <= MOST_DIFFERENCE * before.max(after)
+}
+
+/// The figures of one state of the memory.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    pub state: State,
+    /// Tokens a second.
+    pub ours: Figure,
+    /// The fastest of the peers: which one, and its figure.
+    pub best: (usize, Figure),
+    /// Median of the bytes a second that were read beside ours.
+    pub read: f64,
+    /// Median of the share of it that ours reached, where ours says what it read.
+    pub share: Option<f64>,
+    /// Median of the multiplications and additions a second, where ours says how many it did.
+    pub macs: Option<f64>,
+}
+
+/// The figures by state; states in which somebody has too few slices are left out.
+pub fn outcomes(test: &Test, machine: &Machine, slices: &[Slice]) -> Vec<Outcome> {
+    let state = |slice: &Slice| if is_bound(test) { machine.state(test.threads, slice.read) } else { State::Any };
+    let outcome = |wanted: State| {
+        let of = |who: usize| slices.iter().filter(move |s| s.who == who && state(s) == wanted);
+        let figure = |who: usize| {
+            let rates: Vec<f64> = of(who).map(|s| s.took.rate()).collect();
+            Figure::of(&rates).filter(|f| f.runs >= LEAST_SLICES || !is_bound(test))
+        };
+        let peers = (1..).take_while(|who| slices.iter().any(|s| s.who >= *who));
+        let best = peers.filter_map(|who| Some((who, figure(who)?)));
+        let shares: Vec<f64> = of(0).filter_map(|s| Some(s.took.bytes? / s.took.seconds / s.read)).collect();
+        let macs: Vec<f64> = of(0).filter_map(|s| Some(s.took.macs? / s.took.seconds)).collect();
+        Some(Outcome {
+            state: wanted,
+            ours: figure(0)?,
+            best: best.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?,
+            read: Figure::of(&of(0).map(|s| s.read).collect::<Vec<_>>())?.median,
+            share: Figure::of(&shares).map(|f| f.median),
+            macs: Figure::of(&macs).map(|f| f.median),
+        })
+    };
+    [State::Slow, State::Fast, State::Any].into_iter().filter_map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::machine::Kind;
+
+    const MACHINE: Machine = Machine { name: String::new(), kind: Kind::Avx512 };
+
+    fn slice(who: usize, rate: f64, read: f64) -> Slice {
+        Slice { who, took: Took { tokens: rate, seconds: 1.0, bytes: Some(rate * 1e9), macs: None }, read }
+    }
+
+    #[test]
+    fn reads_that_differ_by_more_than_an_eighth_or_so_are_not_steady() {
+        assert!(is_steady(35e9, 31e9) && is_steady(31e9, 35e9));
+        assert!(!is_steady(35e9, 60e9) && !is_steady(60e9, 35e9));
+    }
+
+    #[test]
+    fn states_are_apart_and_the_best_peer_counts() {
+        let mut slices = Vec::new();
+        for i in 0..3 {
+            let more = f64::from(i);
+            slices.extend([slice(0, 30.0 + more, 35e9), slice(1, 20.0, 35e9), slice(2, 25.0, 35e9)]);
+            slices.extend([slice(0, 50.0, 60e9), slice(1, 30.0, 60e9), slice(2, 28.0, 60e9)]);
+        }
+        let test = Test::decode(2, 0, 1);
+        let found = outcomes(&test, &MACHINE, &slices);
+        assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow, State::Fast]);
+        assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (50.0, 1)]);
+        assert_eq!(found[0].share, Some(31.0 / 35.0));
+        // Prompts have no states.
+        let found = outcomes(&Test::prefill(2, 512), &MACHINE, &slices);
+        assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 6)]);
+    }
+
+    #[test]
+    fn a_state_with_too_few_slices_has_no_figure() {
+        let mut slices: Vec<Slice> = (0..3).flat_map(|_| [slice(0, 30.0, 35e9), slice(1, 20.0, 35e9)]).collect();
+        slices.extend([slice(0, 50.0, 60e9), slice(1, 30.0, 60e9)]);
+        let found = outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices);
+        assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow]);
+        assert_eq!(outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices[..1]), []);
+    }
+}
