@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_state_with_too_few_slices_has_no_figure() {
         let mut slices: Vec<Slice> = (0..3).flat_map(|_| [slice(0, 30.0, 35e9), slice(1, 20.0, 35e9)]).collect();
-        slices.extend([slice(0, 50.0, 60e9), slice(1, 30.0, 60e9)]);
+        slices.extend((0..2).flat_map(|_| [slice(0, 50.0, 60e9), slice(1, 30.0, 60e9)]));
         let found = outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices);
         assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow]);
         assert_eq!(outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices[..1]), []);
