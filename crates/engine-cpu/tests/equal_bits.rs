@@ -9,7 +9,7 @@ use inkstone_engine_cpu::{Cpu, PANEL16, Q8, Set};
 use inkstone_tensor::ops::Linear;
 use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
 use inkstone_tensor::{
-    DTYPES, DType, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
+    DTYPES, DType, DTypeInfo, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
 };
 use std::sync::Arc;
 
@@ -92,26 +92,82 @@ fn kernel(set: Set) -> String {
     format!("linear.q8.{}", set.name())
 }
 
+/// Rows of a step: more than two blocks of rows that any set does side by side, with tails of all sizes.
+const ROWS: usize = 26;
+
+/// The formats that products take.
+fn formats() -> impl Iterator<Item = &'static DTypeInfo> {
+    DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1)
+}
+
+/// The last so many rows of activations give the same bits on every set in every layout.
+fn agree(weight: &Bytes, values: &[f32], counts: impl Iterator<Item = usize> + Clone, what: &str) -> Vec<u32> {
+    let row = DType::Q8_A.row_bytes(K).unwrap();
+    let mut x = vec![0u8; row * ROWS];
+    DType::Q8_A.info().encode.unwrap()(values, &mut x);
+    let wanted = product(Set::Portable, Layout::FILE, &kernel(Set::Portable), weight, &x, ROWS).unwrap();
+    assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite()), "{what}");
+    let sets = Set::ALL.into_iter().filter(|s| s.is_here());
+    for (set, layout) in sets.flat_map(|set| [PANEL16, Layout::FILE].map(|layout| (set, layout))) {
+        for last in counts.clone() {
+            let found = product(set, layout, &kernel(set), weight, &x[row * (ROWS - last)..], last).unwrap();
+            let same = found == wanted[N * (ROWS - last)..];
+            assert!(same, "{what} in {layout} on {}, the last {last} rows: other bits", set.name());
+        }
+    }
+    wanted
+}
+
 #[test]
 fn every_format_gives_the_same_bits_on_every_set_in_every_layout_for_any_number_of_rows() {
-    // More than two blocks of rows that any set does side by side, with tails of all sizes.
-    const ROWS: usize = 26;
     let mut seed = 3;
-    for info in DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1) {
+    for info in formats() {
         let len = info.dtype.row_bytes(K).unwrap() * N;
         let weight = Bytes(info.dtype, Arc::new((0..len).map(|_| random(&mut seed)).collect()));
         let values: Vec<f32> = (0..ROWS * K).map(|_| f32::from(random(&mut seed) as i8) / 32.0).collect();
-        let row = DType::Q8_A.row_bytes(K).unwrap();
-        let mut x = vec![0u8; row * ROWS];
-        DType::Q8_A.info().encode.unwrap()(&values, &mut x);
-        let wanted = product(Set::Portable, Layout::FILE, &kernel(Set::Portable), &weight, &x, ROWS).unwrap();
-        assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite() && *y != 0), "{}", info.name);
-        let sets = Set::ALL.into_iter().filter(|s| s.is_here());
-        for (set, layout) in sets.flat_map(|set| [PANEL16, Layout::FILE].map(|layout| (set, layout))) {
-            for last in 1..=ROWS {
-                let found = product(set, layout, &kernel(set), &weight, &x[row * (ROWS - last)..], last).unwrap();
-                let (name, set) = (info.name, set.name());
-                assert_eq!(found, wanted[N * (ROWS - last)..], "{name} in {layout} on {set}, the last {last} rows");
+        let found = agree(&weight, &values, 1..=ROWS, info.name);
+        assert!(found.iter().any(|y| f32::from_bits(*y).abs() > 1.0), "{}", info.name);
+    }
+}
+
+/// Where the numbers of half precision of a block are.
+fn halves(dtype: DType) -> &'static [usize] {
+    match dtype {
+        DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => &[0, 2],
+        DType::Q2_K => &[80, 82],
+        DType::Q3_K => &[108],
+        DType::Q6_K => &[208],
+        DType::MXFP4 => &[],
+        _ => &[0],
+    }
+}
+
+/// Sets add products in as few bits as they fit into: the largest of each format, with activations of one sign and of
+/// both.
+#[test]
+fn the_largest_values_give_the_same_bits_on_every_set() {
+    for info in formats() {
+        for fill in [0xff, 0x7f, 0x80, 0x00] {
+            let mut bytes = vec![fill; info.dtype.row_bytes(K).unwrap() * N];
+            for block in bytes.chunks_exact_mut(info.block_bytes) {
+                for at in halves(info.dtype) {
+                    block[*at..at + 2].copy_from_slice(&0x2c00u16.to_le_bytes());
+                }
+                if info.dtype == DType::MXFP4 {
+                    block[0] = 120;
+                }
+            }
+            let mut first = vec![0.0; info.block];
+            info.decode.unwrap()(&bytes[..info.block_bytes], &mut first);
+            if first.iter().all(|w| *w == 0.0) {
+                continue;
+            }
+            let weight = Bytes(info.dtype, Arc::new(bytes));
+            let ends: [fn(usize) -> f32; 3] = [|_| 1.0, |_| -1.0, |i| if i % 32 < 16 { 1.0 } else { -0.9 }];
+            for (n, end) in ends.into_iter().enumerate() {
+                let values: Vec<f32> = (0..ROWS * K).map(end).collect();
+                let what = format!("{}, bytes {fill:#x}, activations {n}", info.name);
+                agree(&weight, &values, [1, 8, ROWS].into_iter(), &what);
             }
         }
     }

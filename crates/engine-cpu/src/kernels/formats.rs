@@ -12,6 +12,7 @@ pub(super) struct Group<I: Words> {
     pub q: [I::W; 8],
     pub d: I::F,
     pub m: I::F,
+    /// If scales are of 16 values, as [`Words::factors`]; so are minima.
     pub scale: [I::W; 2],
     pub minimum: [I::W; 2],
 }
@@ -41,6 +42,15 @@ pub(super) trait Format {
         sums: [I::W; N],
         q: &[I::W; K],
         x: &[[u32; N]; K],
+    ) -> [I::W; N];
+
+    /// See [`Words::scaled_dots`].
+    fn scaled_dots<I: Words, const N: usize>(
+        isa: I,
+        q: &[I::W; 8],
+        scale: [I::W; 2],
+        x: &[[u32; N]; 8],
+        halves: &[u32; N],
     ) -> [I::W; N];
 
     /// Sums of products of `q` with activations of this sum, as those of the values without the offset.
@@ -272,6 +282,17 @@ macro_rules! format {
             ) -> [I::W; N] {
                 isa.dots::<$bits, K, N>(sums, q, x)
             }
+
+            #[inline(always)]
+            fn scaled_dots<I: Words, const N: usize>(
+                isa: I,
+                q: &[I::W; 8],
+                scale: [I::W; 2],
+                x: &[[u32; N]; 8],
+                halves: &[u32; N],
+            ) -> [I::W; N] {
+                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, halves)
+            }
         }
     };
 }
@@ -290,8 +311,8 @@ format!(Q2K, 8, 84, 2, 0, HALVES true, MINIMUM true; |b, g| {
         q: eight!(b, |i| b.byte_bits(b.words(320 + (g / 4 * 8 + i) * 64), g as u32 % 4 * 2, 3)),
         d: b.halves(0),
         m: b.minus(b.halves(32)),
-        scale: [b.bits(both, n, 15), b.bits(both, n + 8, 15)],
-        minimum: [b.bits(both, n + 4, 15), b.bits(both, n + 12, 15)],
+        scale: b.isa.factors([b.bits(both, n, 15), b.bits(both, n + 8, 15)]),
+        minimum: b.isa.factors([b.bits(both, n + 4, 15), b.bits(both, n + 12, 15)]),
     }
 });
 format!(Q3K, 8, 110, 3, 4, HALVES true; |b, g| {
@@ -306,7 +327,7 @@ format!(Q3K, 8, 110, 3, 4, HALVES true; |b, g| {
         let upper = b.bits(b.words(160), (j % 4 * 8 + j / 4 * 2) as u32, 3);
         *scale = b.minus_32(b.with_upper(low, upper, 4));
     }
-    Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
+    Group { q, d: b.halves(0), m: b.none(), scale: b.isa.factors(scale), minimum: [b.isa.splat(0); 2] }
 });
 format!(Q4K, 8, 144, 4, 0, MINIMUM true; |b, g| {
     let [scale, minimum] = b.six_bits(64, g);
@@ -329,7 +350,7 @@ format!(Q6K, 8, 210, 6, 32, HALVES true; |b, g| {
         b.with_upper(nibble, b.byte_bits(b.words(at + 128), quarter as u32 * 2, 3), 4)
     });
     let (scales, n) = (b.words(32 + g / 2 * 64), g as u32 % 2 * 16);
-    let scale = [b.signed_byte(scales, n), b.signed_byte(scales, n + 8)];
+    let scale = b.isa.factors([b.signed_byte(scales, n), b.signed_byte(scales, n + 8)]);
     Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
 });
 format!(Iq4Nl, 1, 18, 8, 128; |b, _g| {

@@ -19,10 +19,25 @@ macro_rules! halfwise {
 
 type W = [__m256i; 2];
 
+/// The same for so many k, eight at most. Written out, since loops of this size are not unrolled, and the indices of
+/// registers must be known.
+macro_rules! steps {
+    ($count:expr, |$k:ident| $body:block) => {
+        steps!(@ $count, $k, $body, 0 1 2 3 4 5 6 7)
+    };
+    (@ $count:expr, $k:ident, $body:block, $($n:literal)*) => {$(
+        if $n < $count {
+            let $k: usize = $n;
+            $body
+        }
+    )*};
+}
+
 impl Words for Avx2 {
     type W = W;
 
-    const SIDE: usize = 4;
+    const SIDE: usize = 6;
+    const KEEPS: bool = false;
 
     halfwise! {
         load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
@@ -70,7 +85,7 @@ impl Words for Avx2 {
         }
     }
 
-    /// A byte of 127 times one of 127, twice, fits into 16 bits.
+    /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Larger ones are widened first.
     #[inline(always)]
     fn dots<const BITS: u32, const K: usize, const N: usize>(
         self,
@@ -78,22 +93,117 @@ impl Words for Avx2 {
         w: &[W; K],
         x: &[[u32; N]; K],
     ) -> [W; N] {
-        for k in 0..K {
+        let fit = const { fit(BITS) };
+        // SAFETY: `self` proves that the machine has AVX2.
+        let (ones, mut short) = unsafe { (_mm256_set1_epi16(1), [[_mm256_setzero_si256(); 2]; N]) };
+        steps!(K, |k| {
             for n in 0..N {
-                if BITS == 8 {
+                if fit == 0 {
                     sums[n] = self.dot(sums[n], w[k], x[k][n]);
                     continue;
                 }
                 // SAFETY: `self` proves that the machine has AVX2.
                 unsafe {
-                    let (x, ones) = (_mm256_set1_epi32(x[k][n] as i32), _mm256_set1_epi16(1));
+                    let x = _mm256_set1_epi32(x[k][n] as i32);
                     for i in 0..2 {
-                        let products = _mm256_madd_epi16(_mm256_maddubs_epi16(w[k][i], x), ones);
-                        sums[n][i] = _mm256_add_epi32(sums[n][i], products);
+                        let products = _mm256_maddubs_epi16(w[k][i], x);
+                        short[n][i] = match k % fit.max(1) {
+                            0 => products,
+                            _ => in_order(_mm256_add_epi16(short[n][i], products)),
+                        };
+                        if k % fit.max(1) + 1 == fit || k + 1 == K {
+                            let sum = _mm256_madd_epi16(short[n][i], ones);
+                            sums[n][i] = in_order(_mm256_add_epi32(sums[n][i], sum));
+                        }
                     }
                 }
             }
-        }
+        });
         sums
     }
+
+    /// In both 16-bit halves of each word.
+    #[inline(always)]
+    fn factors(self, a: [W; 2]) -> [W; 2] {
+        let low = self.splat(0xffff);
+        [self.or(self.and(a[0], low), self.shl(a[0], 16)), self.or(self.and(a[1], low), self.shl(a[1], 16))]
+    }
+
+    /// The factors come for free where products are widened, and offsets are one more product of 16 bits.
+    #[inline(always)]
+    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+        self,
+        w: &[W; 8],
+        factors: [W; 2],
+        x: &[[u32; N]; 8],
+        halves: &[u32; N],
+    ) -> [W; N] {
+        let fit = const { if fit(BITS) > 4 { 4 } else { fit(BITS) } };
+        let mut sums = [self.splat(0); N];
+        if OFFSET > 0 {
+            // SAFETY: `self` proves that the machine has AVX2.
+            let offset =
+                self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
+            for n in 0..N {
+                sums[n] = self.products(offset, self.splat(halves[n]));
+            }
+        }
+        let mut short = sums;
+        steps!(8, |k| {
+            for n in 0..N {
+                // SAFETY: `self` proves that the machine has AVX2.
+                unsafe {
+                    let x = _mm256_set1_epi32(x[k][n] as i32);
+                    for i in 0..2 {
+                        let products = _mm256_maddubs_epi16(w[k][i], x);
+                        short[n][i] = match k % fit {
+                            0 => products,
+                            _ => in_order(_mm256_add_epi16(short[n][i], products)),
+                        };
+                        if k % fit + 1 == fit {
+                            let sum = _mm256_madd_epi16(short[n][i], factors[k / 4][i]);
+                            sums[n][i] = in_order(_mm256_add_epi32(sums[n][i], sum));
+                        }
+                    }
+                }
+            }
+        });
+        sums
+    }
+
+    #[inline(always)]
+    fn weighted(self, factors: [W; 2], halves: u32) -> W {
+        self.products(self.both(factors), self.splat(halves))
+    }
+}
+
+impl Avx2 {
+    /// The first factor in the low halves of words, the second in the upper.
+    #[inline(always)]
+    fn both(self, factors: [W; 2]) -> W {
+        let [a, b] = factors;
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { [_mm256_blend_epi16::<0xaa>(a[0], b[0]), _mm256_blend_epi16::<0xaa>(a[1], b[1])] }
+    }
+
+    /// Of each word the products of both halves, added.
+    #[inline(always)]
+    fn products(self, a: W, b: W) -> W {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { [_mm256_madd_epi16(a[0], b[0]), _mm256_madd_epi16(a[1], b[1])] }
+    }
+}
+
+/// How many sums of two products with a byte of -127 to 127 fit into 16 bits, if the other bytes have so many bits.
+const fn fit(bits: u32) -> usize {
+    i16::MAX as usize / (2 * 127 * ((1 << bits) - 1))
+}
+
+/// The same, in the order of the source: sums that the compiler reorders need more registers than there are.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_order(mut sum: __m256i) -> __m256i {
+    // SAFETY: it has no instruction.
+    unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) sum, options(pure, nomem, nostack, preserves_flags)) };
+    sum
 }

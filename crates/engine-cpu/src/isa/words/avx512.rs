@@ -22,6 +22,7 @@ impl Words for Avx512 {
 
     /// As many sums of words and of floats, and some weights: 32 registers.
     const SIDE: usize = 12;
+    const KEEPS: bool = true;
 
     simply! {
         load(bytes: &[u8; 64]) -> __m512i = _mm512_loadu_si512(bytes.as_ptr().cast());

@@ -15,6 +15,8 @@ pub trait Words: Floats {
 
     /// Rows of a step that products do side by side, if there are as many: what registers hold. 12 at most.
     const SIDE: usize;
+    /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
+    const KEEPS: bool;
 
     /// Words as they lie in memory.
     fn load(self, bytes: &[u8; 64]) -> Self::W;
@@ -60,6 +62,53 @@ pub trait Words: Floats {
             }
         }
         sums
+    }
+
+    /// Words of numbers with a sign of 16 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may
+    /// have a form of its own for them.
+    #[inline(always)]
+    fn factors(self, a: [Self::W; 2]) -> [Self::W; 2] {
+        a
+    }
+
+    /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
+    /// the first and the second factor, of `N` rows. `halves` is what [`Words::weighted`] takes.
+    #[inline(always)]
+    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+        self,
+        w: &[Self::W; 8],
+        factors: [Self::W; 2],
+        x: &[[u32; N]; 8],
+        halves: &[u32; N],
+    ) -> [Self::W; N] {
+        let (zero, [a, b, c, d, e, f, g, h], [k, l, m, n, o, p, q, r]) = ([self.splat(0); N], *w, *x);
+        let mut low = self.dots::<BITS, 4, N>(zero, &[a, b, c, d], &[k, l, m, n]);
+        let high = self.dots::<BITS, 4, N>(zero, &[e, f, g, h], &[o, p, q, r]);
+        for n in 0..N {
+            let mut sums = [low[n], high[n]];
+            if OFFSET > 0 {
+                let halves = self.split(halves[n]);
+                for i in 0..2 {
+                    sums[i] = self.sub(sums[i], self.shl(halves[i], OFFSET.trailing_zeros()));
+                }
+            }
+            low[n] = self.add(self.mul(factors[0], sums[0]), self.mul(factors[1], sums[1]));
+        }
+        low
+    }
+
+    /// The first factor times the low 16 bits of `halves`, which have a sign, and the second one times the upper.
+    #[inline(always)]
+    fn weighted(self, factors: [Self::W; 2], halves: u32) -> Self::W {
+        let [low, high] = self.split(halves);
+        self.add(self.mul(factors[0], low), self.mul(factors[1], high))
+    }
+
+    /// The low and the upper 16 bits, which have a sign, everywhere.
+    #[inline(always)]
+    fn split(self, halves: u32) -> [Self::W; 2] {
+        let both = self.splat(halves);
+        [self.sar(self.shl(both, 16), 16), self.sar(both, 16)]
     }
 
     /// Words with a sign as floats, rounded to nearest.

@@ -12,6 +12,7 @@ impl Words for Portable {
     type W = [u32; LANES];
 
     const SIDE: usize = 4;
+    const KEEPS: bool = true;
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {

@@ -7,6 +7,7 @@ use super::step::step;
 use super::{LARGEST, Unpacked, column};
 use crate::isa::{LANES, Words};
 use crate::memory::View;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The 16 columns of the result from `first` on, of all rows.
 #[inline(always)]
@@ -64,12 +65,20 @@ fn add<I: Words, F: Format, const N: usize>(
     x: &[Columns<N>],
     sums: &mut [[f32; LANES]],
 ) {
+    if !I::KEEPS {
+        for (unpacked, x) in unpacked.iter().zip(x) {
+            step::<I, F, N>(isa, &unpacked.get::<I, F>(isa), x, &mut sums[..N]);
+            // The compiler would load all sums before the loop, into registers that are not there.
+            compiler_fence(Ordering::SeqCst);
+        }
+        return;
+    }
     let mut found = [isa.splat_float(0.0); N];
     for n in 0..N {
         found[n] = isa.floats(&sums[n]);
     }
     for (unpacked, x) in unpacked.iter().zip(x) {
-        found = step::<I, F, N>(isa, &unpacked.get::<I, F>(isa), x, found);
+        step::<I, F, N>(isa, &unpacked.get::<I, F>(isa), x, &mut found);
     }
     for n in 0..N {
         sums[n] = isa.lanes(found[n]);

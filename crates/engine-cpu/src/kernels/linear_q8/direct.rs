@@ -31,7 +31,7 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, w: &View, first: usize, x
         for (b, x) in x.chunks_exact(F::GROUPS).enumerate() {
             let blocks = column::<F>(w, first, from / F::GROUPS + b, &mut buffer);
             for (g, x) in x.iter().enumerate() {
-                sums = step::<I, F, N>(isa, &F::group(isa, blocks, g), x, sums);
+                step::<I, F, N>(isa, &F::group(isa, blocks, g), x, &mut sums);
             }
         }
     }

@@ -6,13 +6,13 @@ use crate::isa::{Portable, Words};
 
 /// Bytes of a group of 32 values in `Q8_A`: the values, their scale, their sum.
 const GROUP: usize = 40;
-/// Words of a group here: the values, four in each, then scale, sum, and the sum of the first 16.
-pub(super) const WORDS: usize = 11;
+/// Words of a group here: the values, four in each, then scale, sum, the sum as f32, and the sums of both halves.
+pub(super) const WORDS: usize = 12;
 /// Groups that lie together: those that are unpacked at once.
 pub(super) const GROUPS: usize = 8;
 
-/// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums and the sums
-/// of the first 16 values.
+/// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, the sums as
+/// bits of f32, and the sums of 16 values, as 16 bits each, the first in the low ones.
 pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
 
 /// All rows of a step: for each [`GROUPS`] groups, for each so many rows as lie side by side (the last are fewer), the
@@ -76,13 +76,15 @@ pub(in super::super) fn pack<I: Words>(x: Activations, words: &mut Vec<u32>) {
             for i in 0..n {
                 let x = &x.row(row + i).as_chunks::<GROUP>().0[from..][..groups];
                 for (x, to) in x.iter().zip(block.chunks_exact_mut(n * WORDS)) {
-                    let first: i32 = x[..16].iter().map(|b| i32::from(*b as i8)).sum();
+                    let [first, second] =
+                        [0, 16].map(|from| x[from..from + 16].iter().map(|b| i32::from(*b as i8)).sum::<i32>());
                     let mut word = i;
                     for x in x.as_chunks::<4>().0 {
                         to[word] = u32::from_le_bytes(*x);
                         word += n;
                     }
-                    to[word] = first as u32;
+                    to[word] = ((first + second) as f32).to_bits();
+                    to[word + n] = (first as u32 & 0xffff) | (second as u32) << 16;
                 }
             }
         }

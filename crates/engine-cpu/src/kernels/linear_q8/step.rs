@@ -2,7 +2,29 @@
 
 use super::super::formats::{Format, Group};
 use super::side::Columns;
-use crate::isa::Words;
+use crate::isa::{F16x, Words};
+
+/// Sums of 16 columns of the result, by row.
+pub(super) trait Sums<I: Words> {
+    /// `sums[n] = fma(u, da, sums[n])`
+    fn add(&mut self, isa: I, n: usize, u: I::F, da: f32);
+}
+
+/// In registers.
+impl<I: Words, const N: usize> Sums<I> for [I::F; N] {
+    #[inline(always)]
+    fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
+        self[n] = isa.fma(u, isa.splat_float(da), self[n]);
+    }
+}
+
+/// In memory.
+impl<I: Words> Sums<I> for [F16x] {
+    #[inline(always)]
+    fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
+        self[n] = isa.lanes(isa.fma(u, isa.splat_float(da), isa.floats(&self[n])));
+    }
+}
 
 /// A group of 16 rows of a weight times one of `N` rows of a step, added to `sums`.
 #[inline(always)]
@@ -10,37 +32,26 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
     isa: I,
     group: &Group<I>,
     x: &Columns<N>,
-    mut sums: [I::F; N],
-) -> [I::F; N] {
-    let [x @ .., scales, totals, firsts] = x;
-    let zero = [isa.splat(0); N];
-    if F::HALVES {
-        let [a, b, c, d, e, f, g, h] = group.q;
-        let (Some(x0), Some(x1)) = (x.first_chunk(), x.last_chunk()) else { return sums };
-        let low = F::dots(isa, zero, &[a, b, c, d], x0);
-        let high = F::dots(isa, zero, &[e, f, g, h], x1);
-        for n in 0..N {
-            let first = isa.splat(firsts[n]);
-            let second = isa.sub(isa.splat(totals[n]), first);
-            let low = isa.mul(group.scale[0], F::less_offset(isa, low[n], first));
-            let high = isa.mul(group.scale[1], F::less_offset(isa, high[n], second));
-            let mut u = isa.product(group.d, isa.to_floats(isa.add(low, high)));
-            if F::MINIMUM {
-                let asum = isa.add(isa.mul(group.minimum[0], first), isa.mul(group.minimum[1], second));
-                u = isa.fma(group.m, isa.to_floats(asum), u);
-            }
-            sums[n] = isa.fma(u, isa.splat_float(f32::from_bits(scales[n])), sums[n]);
+    sums: &mut (impl Sums<I> + ?Sized),
+) {
+    let [x @ .., scales, totals, float_totals, halves] = x;
+    let dots = match F::HALVES {
+        true => F::scaled_dots(isa, &group.q, group.scale, x, halves),
+        false => F::dots(isa, [isa.splat(0); N], &group.q, x),
+    };
+    for n in 0..N {
+        let isum = match F::HALVES {
+            true => dots[n],
+            false => F::less_offset(isa, dots[n], isa.splat(totals[n])),
+        };
+        let mut u = isa.product(group.d, isa.to_floats(isum));
+        if F::MINIMUM {
+            let asum = match F::HALVES {
+                true => isa.to_floats(isa.weighted(group.minimum, halves[n])),
+                false => isa.splat_float(f32::from_bits(float_totals[n])),
+            };
+            u = isa.fma(group.m, asum, u);
         }
-    } else {
-        let dots = F::dots(isa, zero, &group.q, x);
-        for n in 0..N {
-            let total = isa.splat(totals[n]);
-            let mut u = isa.product(group.d, isa.to_floats(F::less_offset(isa, dots[n], total)));
-            if F::MINIMUM {
-                u = isa.fma(group.m, isa.to_floats(total), u);
-            }
-            sums[n] = isa.fma(u, isa.splat_float(f32::from_bits(scales[n])), sums[n]);
-        }
+        sums.add(isa, n, u, f32::from_bits(scales[n]));
     }
-    sums
 }
