@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use inkstone_gguf::{Gguf, OpenOptions};
+
 use super::peer::Ours;
 use super::record::Test;
 use crate::command::Program;
@@ -78,10 +80,38 @@ pub fn prompt(ours: &Ours, model: &Path, tokens: usize) -> Result<String, Error>
     Ok(text)
 }
 
+/// Positions of the cache of a process whose memory is looked at.
+const CONTEXT: u64 = 4096;
+/// What a process may have beyond its file and its cache: a share of both, at least so many bytes.
+const ALLOWANCE: (u64, u64) = (10, 120 << 20);
+
+/// Bytes that a process of ours may take at most.
+pub fn allowed(model: &Path) -> Result<f64, Error> {
+    let file = Gguf::open(model, &OpenOptions::default())?;
+    let metadata = file.metadata();
+    let architecture = metadata.str("general.architecture")?.unwrap_or("llama");
+    let number = |name: &str| Ok::<_, Error>(metadata.u64(&format!("{architecture}.{name}"))?.unwrap_or(0));
+    let head = match number("attention.key_length")? {
+        0 => number("embedding_length")? / number("attention.head_count")?.max(1),
+        length => length,
+    };
+    // Keys and values in f16.
+    let cache = CONTEXT * number("block_count")? * number("attention.head_count_kv")? * head * 4;
+    let size = file.size() + cache;
+    Ok((size + (size * ALLOWANCE.0 / 100).max(ALLOWANCE.1)) as f64)
+}
+
 /// Ours: the command that writes `tokens` tokens after the prompt, the most probable ones.
 pub fn ours(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
     let mut command = ours.command("run", model, test);
-    command.arg(prompt).args(["--temperature", "0", "--max-tokens", &tokens.to_string()]);
+    command.arg(prompt).args([
+        "--temperature",
+        "0",
+        "--max-tokens",
+        &tokens.to_string(),
+        "--ctx",
+        &CONTEXT.to_string(),
+    ]);
     command
 }
 

@@ -49,6 +49,7 @@ struct Measured {
     read: Option<f64>,
     share: Option<f64>,
     dot: Option<f64>,
+    allowed: Option<f64>,
     aside: bool,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Bench<'a> {
         for contestant in peers.iter_mut().map(|p| &mut **p).chain([&mut ours as &mut dyn Contestant]) {
             prepare(contestant, test)?;
         }
-        let peak = ours.dot()?;
+        let peak = ours.products()?;
         let cycles = self.options.rounds * if test.what == What::Decode { SLICES } else { 1 };
         let slices = slices::run(test, &mut ours, &mut peers, cycles)?;
         let total = cycles * (1 + peers.len());
@@ -110,6 +111,7 @@ impl<'a> Bench<'a> {
                 theirs: outcome.best.1,
                 read: Some(outcome.read),
                 share: outcome.share.filter(|_| test.what == What::Decode && test.busy == 0),
+                allowed: None,
                 dot: outcome.macs.zip(peak).map(|(macs, peak)| macs / peak),
                 aside,
             }));
@@ -193,10 +195,12 @@ impl<'a> Bench<'a> {
                 read: None,
                 share: None,
                 dot: None,
+                allowed: None,
                 aside: false,
             })
         };
-        Ok((measured(|f| f.0)?, measured(|f| f.1)?))
+        let allowed = fresh::allowed(model)?;
+        Ok((measured(|f| f.0)?, Measured { allowed: Some(allowed), ..measured(|f| f.1)? }))
     }
 
     /// Prints results and adds them to the file.
@@ -221,6 +225,7 @@ impl<'a> Bench<'a> {
             read: m.read,
             share: m.share,
             dot: m.dot,
+            allowed: m.allowed,
             aside: m.aside,
         };
         let records: Vec<Record> = measured.into_iter().map(record).collect();

@@ -7,7 +7,7 @@ use super::record::{Record, What};
 const MODEL: &str = "llama-3.2-1b-q4_k_m";
 /// Of the picture, and of the area within the axes.
 const SIZE: (f64, f64) = (640.0, 360.0);
-const AREA: (f64, f64, f64, f64) = (56.0, 44.0, 612.0, 308.0);
+const AREA: (f64, f64, f64, f64) = (56.0, 54.0, 612.0, 308.0);
 
 const STYLE: &str = "\
 text { font: 13px sans-serif; fill: #24292f; } .title { font-weight: bold; } .end { text-anchor: end; } .middle { text-anchor: middle; }
@@ -56,7 +56,7 @@ fn draw(title: &str, across: &str, up: &str, ours: &Points, peer: &Points) -> St
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n<text class=\"title\" x=\"{left}\" y=\"20\">{title}</text>\n\
-         <text x=\"8\" y=\"36\">{up}</text>\n<text class=\"end\" x=\"{right}\" y=\"{}\">{across}</text>\n",
+         <text x=\"8\" y=\"38\">{up}</text>\n<text class=\"end\" x=\"{right}\" y=\"{}\">{across}</text>\n",
         height - 8.0
     );
     for value in ticks(end_y, step_y) {

@@ -130,6 +130,9 @@ pub struct Record {
     /// Share of the fastest integer dot product that ours reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dot: Option<f64>,
+    /// Of memory: the bytes that ours may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<f64>,
     /// Shown, but no row of a target: the peer has help that it does not bring.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
@@ -164,6 +167,9 @@ impl fmt::Display for Record {
         }
         if let Some(dot) = self.dot {
             write!(f, ", {:.0}% of the integer peak", dot * 100.0)?;
+        }
+        if let Some(allowed) = self.allowed {
+            write!(f, ", {} allowed", self.show(allowed))?;
         }
         if self.aside { write!(f, ", aside") } else { Ok(()) }
     }
@@ -235,6 +241,7 @@ mod tests {
             read: Some(35e9),
             share: None,
             dot: None,
+            allowed: None,
             aside: false,
         };
         let root = tempfile::tempdir().unwrap();

@@ -120,6 +120,7 @@ fn floors(records: &[Record]) -> String {
             Against::Own(other) => format!("our {other}"),
             Against::Read => "the read".to_owned(),
             Against::Dot => "the integer peak".to_owned(),
+            Against::Allowed => "file, cache and 10%".to_owned(),
         };
         let _ = write!(text, "| {} | {} | {against} |", target.model, target.test);
         let sign = if target.is_most() { "<=" } else { ">=" };
