@@ -4,6 +4,10 @@
 //! values, as 16 neighbours of 4 bytes at a time: lane = row. It takes the bytes of the file's rows, just permuted; the
 //! last panel is filled up with rows of zeros.
 
+mod pack;
+
+pub(crate) use pack::{pack, pack_with};
+
 use inkstone_compute::Layout;
 use inkstone_tensor::DType;
 
@@ -14,7 +18,7 @@ pub const PANEL16: Layout = Layout("panel16");
 pub(crate) const ROWS: usize = 16;
 
 /// A part of a block: so many items of so many bytes, from several places of the block in turns.
-struct Run {
+pub(crate) struct Run {
     count: usize,
     bytes: usize,
     from: &'static [usize],
@@ -22,7 +26,7 @@ struct Run {
 }
 
 /// How the bytes of an item are stored.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// As they are.
     Same,
@@ -76,31 +80,6 @@ fn items(runs: &[Run], mut item: impl FnMut(usize, usize, usize, Form)) {
     }
 }
 
-/// Puts rows of a matrix, one after the other and 16 at most, into a panel or some columns of blocks of one. `row` is
-/// how many bytes lie between the beginnings of two rows.
-pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
-    let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
-    let block = dtype.block_bytes();
-    let count = rows.len().div_ceil(row.max(1)).min(ROWS);
-    if count < ROWS {
-        panel.fill(0);
-    }
-    for (b, column) in panel.chunks_exact_mut(ROWS * block).enumerate() {
-        items(runs, |from, bytes, to, form| {
-            let lanes = &mut column[to..][..ROWS * bytes];
-            for (lane, to) in lanes.chunks_exact_mut(bytes).take(count).enumerate() {
-                let from = &rows[lane * row + b * block + from..][..bytes];
-                match (form, from.first_chunk(), to.first_chunk_mut()) {
-                    (Form::Same, Some(from), Some(to)) => *to = *from,
-                    (Form::Unsigned, Some(from), Some(to)) => *to = from.map(|b| b ^ 0x80),
-                    (Form::Fours, Some(from), Some(to)) => *to = fours(*from),
-                    _ => to.copy_from_slice(from),
-                }
-            }
-        });
-    }
-}
-
 /// A row out of a panel, as it was.
 pub(crate) fn unpack(dtype: DType, panel: &[u8], lane: usize, row: &mut [u8]) {
     let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
@@ -110,23 +89,34 @@ pub(crate) fn unpack(dtype: DType, panel: &[u8], lane: usize, row: &mut [u8]) {
             let (from, to) = (&column[from + lane * bytes..][..bytes], &mut row[to..][..bytes]);
             match (form, from.first_chunk(), to.first_chunk_mut()) {
                 (Form::Unsigned, Some(from), Some(to)) => *to = from.map(|b| b ^ 0x80),
-                (Form::Fours, Some(from), Some(to)) => *to = eights(*from),
+                (Form::Fours, Some(from), Some(to)) => *to = eights(u32::from_le_bytes(*from)).to_le_bytes(),
                 _ => to.copy_from_slice(from),
             }
         });
     }
 }
 
-/// See [`Form::Fours`].
-fn fours(bits: [u8; 4]) -> [u8; 4] {
-    let bits = u32::from_le_bytes(bits);
-    std::array::from_fn(|byte| (0..8).fold(0, |sum, i| sum | ((bits >> (4 * i + byte) & 1) as u8) << i))
+/// See [`Form::Fours`]: bit 4 i + byte becomes bit 8 byte + i, so the two lowest bits of each bit's number become its
+/// highest two.
+#[inline(always)]
+fn fours(bits: u32) -> u32 {
+    unshuffle(unshuffle(bits))
 }
 
 /// The inverse of [`fours`].
-fn eights(bytes: [u8; 4]) -> [u8; 4] {
-    let bit = |n: usize| u32::from(bytes[n % 4] >> (n / 4) & 1) << n;
-    (0..32).fold(0, |sum, n| sum | bit(n)).to_le_bytes()
+fn eights(bits: u32) -> u32 {
+    // Rotating the five bits of the number by two and then by three is none.
+    unshuffle(unshuffle(unshuffle(bits)))
+}
+
+/// Even bits to the lower half, odd ones to the upper: the lowest bit of each bit's number becomes its highest (Warren,
+/// Hacker's Delight, 7-2).
+#[inline(always)]
+fn unshuffle(bits: u32) -> u32 {
+    [(1, 0x2222_2222), (2, 0x0c0c_0c0c), (4, 0x00f0_00f0), (8, 0x0000_ff00)].into_iter().fold(bits, |x, (n, mask)| {
+        let changed = (x ^ x >> n) & mask;
+        x ^ changed ^ changed << n
+    })
 }
 
 #[cfg(test)]
@@ -144,6 +134,14 @@ mod tests {
                 taken[from..from + bytes].iter_mut().for_each(|n| *n += 1);
             });
             assert_eq!((taken, next), (vec![1; dtype.block_bytes()], ROWS * dtype.block_bytes()), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn fours_are_bits_of_bytes() {
+        for bits in [0u32, 1, 0x8000_0000, 0xdead_beef, 0x1234_5678, !0] {
+            let wanted = (0..32).fold(0, |sum, n| sum | (bits >> n & 1) << (n % 4 * 8 + n / 4));
+            assert_eq!((fours(bits), eights(wanted)), (wanted, bits), "{bits:x}");
         }
     }
 

@@ -176,9 +176,11 @@ impl Piece<'_> {
         let row = row as usize;
         let bytes = rows * row;
         let none = |_| Error::NoMemory { what: "a piece of a weight", source: NoMemory { bytes: bytes as u64 } };
-        buffer.clear();
-        buffer.try_reserve(bytes).map_err(none)?;
-        buffer.resize(bytes, 0);
+        if buffer.len() < bytes {
+            buffer.try_reserve(bytes - buffer.len()).map_err(none)?;
+            buffer.resize(bytes, 0);
+        }
+        let buffer = &mut buffer[..bytes];
         source.read(&slot.name, offset, buffer)?;
         for (rows, panel) in buffer.chunks(ROWS * row).zip(to.chunks_mut(ROWS * row)) {
             pack(slot.ty.dtype, rows, row, panel);

@@ -55,6 +55,31 @@ impl Words for Avx2 {
         to_floats(a: W; i) -> __m256 = _mm256_cvtepi32_ps(a[i]);
     }
 
+    /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
+    #[inline(always)]
+    fn turn(self, rows: &[u8], stride: usize) -> [W; 4] {
+        assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));
+        // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from no place beyond the last row's, which
+        // was checked.
+        unsafe {
+            let mut out = [[_mm256_setzero_si256(); 4]; 2];
+            for (half, out) in out.iter_mut().enumerate() {
+                let mut v = [_mm256_setzero_si256(); 4];
+                for (j, v) in v.iter_mut().enumerate() {
+                    let row = rows.as_ptr().add((8 * half + j) * stride);
+                    *v = _mm256_castsi128_si256(_mm_loadu_si128(row.cast()));
+                    *v = _mm256_inserti128_si256::<1>(*v, _mm_loadu_si128(row.add(4 * stride).cast()));
+                }
+                let (a, b) = (_mm256_unpacklo_epi32(v[0], v[1]), _mm256_unpacklo_epi32(v[2], v[3]));
+                let (c, d) = (_mm256_unpackhi_epi32(v[0], v[1]), _mm256_unpackhi_epi32(v[2], v[3]));
+                let (low, high) = (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+                *out = [low, high, _mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d)];
+            }
+            let [low, high] = out;
+            [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
+        }
+    }
+
     #[inline(always)]
     fn bytes(self, a: W) -> [u8; 64] {
         let mut bytes = [0; 64];

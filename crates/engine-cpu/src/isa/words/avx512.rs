@@ -48,4 +48,26 @@ impl Words for Avx512 {
         unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), a) };
         bytes
     }
+
+    /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
+    #[inline(always)]
+    fn turn(self, rows: &[u8], stride: usize) -> [__m512i; 4] {
+        assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));
+        // SAFETY: `self` proves that the machine has AVX-512 F; 16 bytes are loaded from no place beyond the last row's,
+        // which was checked.
+        unsafe {
+            let mut v = [_mm512_setzero_si512(); 4];
+            for (j, v) in v.iter_mut().enumerate() {
+                let row = rows.as_ptr().add(j * stride);
+                *v = _mm512_castsi128_si512(_mm_loadu_si128(row.cast()));
+                *v = _mm512_inserti32x4::<1>(*v, _mm_loadu_si128(row.add(4 * stride).cast()));
+                *v = _mm512_inserti32x4::<2>(*v, _mm_loadu_si128(row.add(8 * stride).cast()));
+                *v = _mm512_inserti32x4::<3>(*v, _mm_loadu_si128(row.add(12 * stride).cast()));
+            }
+            let (a, b) = (_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpacklo_epi32(v[2], v[3]));
+            let (c, d) = (_mm512_unpackhi_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[2], v[3]));
+            let (low, high) = (_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+            [low, high, _mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d)]
+        }
+    }
 }

@@ -25,9 +25,11 @@ pub(super) fn panel<I: Words, F: Format>(
     for from in (0..count).step_by(GROUPS) {
         let count = GROUPS.min(count - from);
         let unpacked = room(unpacked, count);
-        for (i, unpacked) in unpacked.iter_mut().enumerate() {
-            let blocks = column::<F>(w, first, (from + i) / F::GROUPS, &mut buffer);
-            unpacked.put::<I, F>(isa, &F::group(isa, blocks, (from + i) % F::GROUPS));
+        for (b, unpacked) in unpacked.chunks_mut(F::GROUPS).enumerate() {
+            let blocks = column::<I, F>(isa, w, first, from / F::GROUPS + b, &mut buffer);
+            for (g, unpacked) in unpacked.iter_mut().enumerate() {
+                unpacked.put::<I, F>(isa, &F::group(isa, blocks, g));
+            }
         }
         for (row, n) in x.blocks() {
             block::<I, F>(isa, unpacked, x, from, row, &mut sums[row..][..n]);

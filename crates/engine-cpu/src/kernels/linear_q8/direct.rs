@@ -29,7 +29,7 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, w: &View, first: usize, x
     for from in (0..count).step_by(GROUPS) {
         let x = x.groups::<N>(from, GROUPS.min(count - from), 0);
         for (b, x) in x.chunks_exact(F::GROUPS).enumerate() {
-            let blocks = column::<F>(w, first, from / F::GROUPS + b, &mut buffer);
+            let blocks = column::<I, F>(isa, w, first, from / F::GROUPS + b, &mut buffer);
             for (g, x) in x.iter().enumerate() {
                 step::<I, F, N>(isa, &F::group(isa, blocks, g), x, &mut sums);
             }

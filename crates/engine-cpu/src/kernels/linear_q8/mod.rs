@@ -18,7 +18,7 @@ use super::formats::{Format, with_format};
 use super::product::{Weight, first};
 use crate::isa::{Body, LANES, Portable, Words};
 use crate::memory::View;
-use crate::panel::{self, PANEL16, ROWS};
+use crate::panel::{PANEL16, ROWS, pack_with};
 use inkstone_tensor::DType;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -94,7 +94,13 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
 
 /// Column `b` of the blocks of the 16 rows from `first` on, as panels have it.
 #[inline(always)]
-fn column<'b, F: Format>(w: &View<'b>, first: usize, b: usize, buffer: &'b mut [u8; LARGEST]) -> &'b [u8] {
+fn column<'b, I: Words, F: Format>(
+    isa: I,
+    w: &View<'b>,
+    first: usize,
+    b: usize,
+    buffer: &'b mut [u8; LARGEST],
+) -> &'b [u8] {
     let size = ROWS * F::BYTES;
     if w.layout == PANEL16 {
         return &w.panel(first / ROWS)[b * size..][..size];
@@ -102,6 +108,6 @@ fn column<'b, F: Format>(w: &View<'b>, first: usize, b: usize, buffer: &'b mut [
     let row = w.ty.row_bytes() as usize;
     let rows = w.rows_from(first, ROWS);
     let end = rows.len() - row + (b + 1) * F::BYTES;
-    panel::pack(w.ty.dtype, &rows[b * F::BYTES..end], row, &mut buffer[..size]);
+    pack_with(isa, w.ty.dtype, &rows[b * F::BYTES..end], row, &mut buffer[..size]);
     &buffer[..size]
 }
