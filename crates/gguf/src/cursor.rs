@@ -5,7 +5,7 @@ use crate::Error;
 use bytemuck::Pod;
 use std::collections::TryReserveError;
 use std::fmt::Display;
-use std::io::{self, Read};
+use std::io::{self, BufRead};
 
 /// A reader that knows where it is and how long the file is.
 pub(crate) struct Cursor<'a, R> {
@@ -17,7 +17,7 @@ pub(crate) struct Cursor<'a, R> {
     limit: u64,
 }
 
-impl<'a, R: Read> Cursor<'a, R> {
+impl<'a, R: BufRead> Cursor<'a, R> {
     /// Reads a file of `size` bytes from its start, but not beyond `limit`; `file` is its name in errors.
     pub(crate) fn new(input: R, file: &'a str, size: u64, limit: u64) -> Self {
         Cursor { input, file, position: 0, size, limit }
@@ -106,6 +106,28 @@ impl<'a, R: Read> Cursor<'a, R> {
     pub(crate) fn string(&mut self, bytes: &mut Vec<u8>, what: &dyn Display) -> Result<(), Error> {
         let len = self.string_length(what)?;
         self.append(bytes, len, what)
+    }
+
+    /// Hands out strings that lie in the reader's buffer, `most` of them or until one is not taken, and says how many it
+    /// were. Nothing else comes of what is cut or wrong: reading it one by one says what it is.
+    pub(crate) fn strings_at_hand(&mut self, most: u64, mut take: impl FnMut(&[u8]) -> bool) -> u64 {
+        let left = self.size.min(self.limit).saturating_sub(self.position);
+        let Ok(buffer) = self.input.fill_buf() else { return 0 };
+        let buffer = &buffer[..buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let (mut rest, mut taken) = (buffer, 0);
+        while taken < most {
+            let Some((len, after)) = rest.split_first_chunk() else { break };
+            let len = usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX);
+            let Some((text, after)) = after.split_at_checked(len) else { break };
+            if !take(text) {
+                break;
+            }
+            (rest, taken) = (after, taken + 1);
+        }
+        let used = buffer.len() - rest.len();
+        self.input.consume(used);
+        self.position += used as u64;
+        taken
     }
 
     /// Turns a reservation that failed, or a count above the address space, into an error.

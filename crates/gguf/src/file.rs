@@ -192,7 +192,12 @@ impl Gguf {
 }
 
 /// Reads and checks a head: metadata, tensors, version, alignment.
-fn read(input: impl io::Read, name: &str, size: u64, limits: &Limits) -> Result<(Metadata, Layout, u32, u64), Error> {
+fn read(
+    input: impl io::BufRead,
+    name: &str,
+    size: u64,
+    limits: &Limits,
+) -> Result<(Metadata, Layout, u32, u64), Error> {
     let head = parse::head(input, name, size, limits)?;
     let alignment = layout::alignment(&head.metadata, name, limits)?;
     let layout = layout::check(head.tensors, head.end, alignment, size, name)?;

@@ -6,7 +6,7 @@ use crate::tensor::TensorType;
 use crate::value::{Array, Strings, Value, ValueType};
 use crate::{Error, Limits, Metadata};
 use std::fmt::Display;
-use std::io::Read;
+use std::io::BufRead;
 
 const MAGIC: [u8; 4] = *b"GGUF";
 const VERSIONS: [u32; 2] = [2, 3];
@@ -37,7 +37,7 @@ pub(crate) struct RawTensor {
 }
 
 /// Reads a file up to its data.
-pub(crate) fn head<R: Read>(input: R, file: &str, size: u64, limits: &Limits) -> Result<Head, Error> {
+pub(crate) fn head<R: BufRead>(input: R, file: &str, size: u64, limits: &Limits) -> Result<Head, Error> {
     let mut cursor = Cursor::new(input, file, size, limits.head);
     let version = magic_and_version(&mut cursor)?;
     let tensor_count: u64 = cursor.number(&"the number of tensors")?;
@@ -59,7 +59,7 @@ pub(crate) fn head<R: Read>(input: R, file: &str, size: u64, limits: &Limits) ->
     Ok(Head { version, metadata, tensors, end: cursor.position() })
 }
 
-fn magic_and_version<R: Read>(cursor: &mut Cursor<'_, R>) -> Result<u32, Error> {
+fn magic_and_version<R: BufRead>(cursor: &mut Cursor<'_, R>) -> Result<u32, Error> {
     if cursor.size() == 0 {
         return Err(Error::Empty { file: cursor.file(), needed: HEADER_BYTES });
     }
@@ -108,7 +108,7 @@ fn describe_start(start: &[u8]) -> String {
     format!("\"{}\" ({kind})", start.escape_ascii())
 }
 
-fn metadata<R: Read>(cursor: &mut Cursor<'_, R>, count: u64, limits: &Limits) -> Result<Metadata, Error> {
+fn metadata<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, limits: &Limits) -> Result<Metadata, Error> {
     let mut metadata = Metadata::new();
     // Where each key is, for the message about a key that is there twice.
     let mut positions = Vec::new();
@@ -128,7 +128,7 @@ fn metadata<R: Read>(cursor: &mut Cursor<'_, R>, count: u64, limits: &Limits) ->
 }
 
 /// A key or the name of a tensor: UTF-8, not empty, within a limit.
-fn name<R: Read>(
+fn name<R: BufRead>(
     cursor: &mut Cursor<'_, R>,
     what: &dyn Display,
     limit: u64,
@@ -158,7 +158,7 @@ fn name<R: Read>(
     })
 }
 
-fn value_type<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display) -> Result<ValueType, Error> {
+fn value_type<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display) -> Result<ValueType, Error> {
     let at = cursor.position();
     let id: u32 = cursor.number(&format_args!("the type of {what}"))?;
     ValueType::from_id(id).ok_or_else(|| Error::Invalid {
@@ -170,7 +170,7 @@ fn value_type<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display) -> Result
     })
 }
 
-fn value<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limits) -> Result<Value, Error> {
+fn value<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limits) -> Result<Value, Error> {
     Ok(match value_type(cursor, what)? {
         ValueType::U8 => Value::U8(cursor.number(what)?),
         ValueType::I8 => Value::I8(cursor.number(what)?),
@@ -202,7 +202,7 @@ struct Open {
 }
 
 /// Reads an array. Those that it holds wait on a stack of their own, not on the thread's.
-fn array<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limits) -> Result<Array, Error> {
+fn array<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limits) -> Result<Array, Error> {
     let mut open: Vec<Open> = Vec::new();
     loop {
         let at = cursor.position();
@@ -244,7 +244,7 @@ fn array<R: Read>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limit
 }
 
 /// The items of an array of anything but arrays. The caller has checked that they fit in the file.
-fn items<R: Read>(
+fn items<R: BufRead>(
     cursor: &mut Cursor<'_, R>,
     item_type: ValueType,
     count: u64,
@@ -267,7 +267,7 @@ fn items<R: Read>(
     })
 }
 
-fn bools<R: Read>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Display) -> Result<Vec<bool>, Error> {
+fn bools<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Display) -> Result<Vec<bool>, Error> {
     let at = cursor.position();
     let bytes: Vec<u8> = cursor.numbers(count, what)?;
     if let Some(i) = bytes.iter().position(|&b| b > 1) {
@@ -285,17 +285,29 @@ fn bools<R: Read>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Display) ->
     Ok(bools)
 }
 
-fn strings<R: Read>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Display) -> Result<Strings, Error> {
+fn strings<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Display) -> Result<Strings, Error> {
     let mut strings = Strings::new();
     cursor.room(count, |n| strings.ends.try_reserve_exact(n), size_of::<usize>(), what)?;
-    for i in 0..count {
-        cursor.string(&mut strings.bytes, &format_args!("string {i} of {what}"))?;
-        strings.ends.push(strings.bytes.len());
+    let mut i = 0;
+    while i < count {
+        i += cursor.strings_at_hand(count - i, |text| {
+            let room = strings.bytes.try_reserve(text.len()).is_ok();
+            if room {
+                strings.push(text);
+            }
+            room
+        });
+        // One that the buffer has a part of, or that is wrong.
+        if i < count {
+            cursor.string(&mut strings.bytes, &format_args!("string {i} of {what}"))?;
+            strings.ends.push(strings.bytes.len());
+            i += 1;
+        }
     }
     Ok(strings)
 }
 
-fn tensor<R: Read>(cursor: &mut Cursor<'_, R>, index: u64, limits: &Limits) -> Result<RawTensor, Error> {
+fn tensor<R: BufRead>(cursor: &mut Cursor<'_, R>, index: u64, limits: &Limits) -> Result<RawTensor, Error> {
     let at = cursor.position();
     let name = name(cursor, &format_args!("the name of tensor {index}"), limits.name, "name")?;
     let dims_at = cursor.position();

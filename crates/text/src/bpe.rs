@@ -20,6 +20,9 @@ pub(crate) struct Bpe {
     longest_whole_word: usize,
 }
 
+/// What memory is for, in errors.
+const MERGES: &str = "the merges";
+
 /// What was left out of a list of merges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IgnoredMerges {
@@ -87,9 +90,9 @@ struct Merges {
     rows: Vec<Merge>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A merge, without its left token.
+#[derive(Clone, Copy, Default)]
 struct Merge {
-    left: u32,
     right: u32,
     rank: u32,
     token: u32,
@@ -97,42 +100,74 @@ struct Merge {
 
 impl Merges {
     fn new(vocab: &Vocab, list: &Strings) -> Result<(Merges, IgnoredMerges), Error> {
-        const WHAT: &str = "the merges";
         let mut ignored = IgnoredMerges::default();
-        let mut rows = Vec::new();
-        rows.try_reserve_exact(list.len()).map_err(Error::memory(WHAT))?;
-        let mut joined = Vec::new();
-        for (rank, text) in (0u32..).zip(list.iter()) {
-            // A space at the start is a text, not the border.
-            let Some(space) = text.iter().skip(1).position(|&b| b == b' ').map(|at| at + 1) else {
-                ignored.malformed += 1;
-                continue;
-            };
-            let (left, right) = (&text[..space], &text[space + 1..]);
-            joined.clear();
-            joined.try_reserve(text.len()).map_err(Error::memory(WHAT))?;
-            joined.extend_from_slice(left);
-            joined.extend_from_slice(right);
-            match (vocab.find_plain(left), vocab.find_plain(right), vocab.find_plain(&joined)) {
-                (Some(left), Some(right), Some(token)) => rows.push(Merge { left, right, rank, token }),
-                _ => ignored.unknown += 1,
-            }
-        }
-        rows.sort_unstable();
-        let all = rows.len();
-        rows.dedup_by_key(|m| (m.left, m.right)); // the lowest rank stays
-        ignored.repeated = all - rows.len();
-        let mut starts = Vec::new();
-        starts.try_reserve_exact(vocab.len() + 1).map_err(Error::memory(WHAT))?;
-        starts.resize(vocab.len() + 1, 0u32);
-        for row in &rows {
-            starts[row.left as usize + 1] += 1;
-        }
+        let known = known(vocab, list, &mut ignored)?;
+        // Where each left token's merges end at last; until then, where the next one goes.
+        let mut starts = zeros::<u32>(vocab.len() + 1)?;
+        known.iter().for_each(|(left, _)| starts[*left as usize + 1] += 1);
         for id in 0..vocab.len() {
             starts[id + 1] += starts[id];
         }
+        let mut rows = zeros::<Merge>(known.len())?;
+        for (left, merge) in &known {
+            let next = &mut starts[*left as usize];
+            rows[*next as usize] = *merge;
+            *next += 1;
+        }
+        // Sorted by the token on the right, and of equal ones the lowest rank kept.
+        let (mut from, mut kept) = (0, 0);
+        for start in &mut starts {
+            let end = *start as usize;
+            *start = kept as u32;
+            rows[from..end].sort_unstable_by_key(|m| (m.right, m.rank));
+            for i in from..end {
+                if i == from || rows[i].right != rows[i - 1].right {
+                    rows[kept] = rows[i];
+                    kept += 1;
+                }
+            }
+            from = end;
+        }
+        ignored.repeated = rows.len() - kept;
+        rows.truncate(kept);
         Ok((Merges { starts, rows }, ignored))
     }
+}
+
+/// The merges of tokens to tokens in the order of the list, with the token on the left.
+fn known(vocab: &Vocab, list: &Strings, ignored: &mut IgnoredMerges) -> Result<Vec<(u32, Merge)>, Error> {
+    let mut known = Vec::new();
+    known.try_reserve_exact(list.len()).map_err(Error::memory(MERGES))?;
+    // Lists are in the order of what comes out, mostly.
+    let (mut joined, mut last) = (Vec::new(), 0);
+    for (rank, text) in (0u32..).zip(list.iter()) {
+        // A space at the start is a text, not the border.
+        let Some(space) = text.iter().skip(1).position(|&b| b == b' ').map(|at| at + 1) else {
+            ignored.malformed += 1;
+            continue;
+        };
+        let (left, right) = (&text[..space], &text[space + 1..]);
+        joined.clear();
+        joined.try_reserve(text.len()).map_err(Error::memory(MERGES))?;
+        joined.extend_from_slice(left);
+        joined.extend_from_slice(right);
+        let [left, right] = vocab.find_all_plain([left, right]);
+        match (left, right, vocab.find_plain_near(&joined, last)) {
+            (Some(left), Some(right), Some(token)) => {
+                known.push((left, Merge { right, rank, token }));
+                last = token;
+            }
+            _ => ignored.unknown += 1,
+        }
+    }
+    Ok(known)
+}
+
+fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).map_err(Error::memory(MERGES))?;
+    list.resize(len, T::default());
+    Ok(list)
 }
 
 impl MergeRule for Merges {

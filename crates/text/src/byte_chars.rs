@@ -3,7 +3,7 @@
 //! A byte that is a visible character of Latin-1 stands for itself; the other 68 are U+0100, U+0101, ... in order.
 
 /// The character for each byte.
-pub(crate) const CHARS: [char; 256] = {
+pub(crate) static CHARS: [char; 256] = {
     let mut chars = ['\0'; 256];
     let mut next = 0x100;
     let mut byte = 0;
@@ -23,7 +23,7 @@ pub(crate) const CHARS: [char; 256] = {
 };
 
 /// The byte for each of the characters up to U+0143, the last of them.
-const BYTES: [Option<u8>; 0x144] = {
+static BYTES: [Option<u8>; 0x144] = {
     let mut bytes = [None; 0x144];
     let mut byte = 0;
     while byte < 256 {

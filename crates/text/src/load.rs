@@ -220,7 +220,7 @@ fn spm_piece(text: &str, piece: &mut Texts) {
 
 /// Each character is a byte; a text with others is taken as it is.
 fn bpe_piece(text: &str, piece: &mut Texts) {
-    if text.chars().any(|c| byte_chars::byte(c).is_none()) {
+    if text.bytes().all(|b| b.is_ascii_graphic()) || text.chars().any(|c| byte_chars::byte(c).is_none()) {
         return piece.extend(text.as_bytes());
     }
     for byte in text.chars().filter_map(byte_chars::byte) {

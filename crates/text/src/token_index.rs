@@ -4,13 +4,18 @@ use crate::Error;
 use crate::vocab::Texts;
 use std::hash::{BuildHasher, RandomState};
 
-const EMPTY: u32 = u32::MAX;
+/// The bits of a slot that are the id.
+const ID: u64 = u32::MAX as u64;
+/// A slot that holds nothing.
+const EMPTY: u64 = u64::MAX;
 
-/// A hash table with open addressing that keeps ids only: the texts are where they are anyway. The hash is seeded, so
-/// that no file can make all its tokens collide; what is found does not depend on the seed.
+/// A hash table with open addressing that keeps ids and a part of each hash: the texts are where they are anyway, and few
+/// of them are looked at in vain. The hash is seeded, so that no file can make all its tokens collide; what is found does
+/// not depend on the seed.
 pub(crate) struct TokenIndex {
-    slots: Vec<u32>,
-    state: RandomState,
+    /// The upper half of the hash, then the id.
+    slots: Vec<u64>,
+    hash: Hash,
     duplicates: usize,
 }
 
@@ -22,11 +27,11 @@ impl TokenIndex {
         let mut slots = Vec::new();
         slots.try_reserve_exact(size).map_err(Error::memory("the tokens' index"))?;
         slots.resize(size, EMPTY);
-        let mut index = TokenIndex { slots, state: RandomState::new(), duplicates: 0 };
-        for (id, text) in (0..EMPTY).zip(texts.iter()).filter(|(_, text)| !text.is_empty()) {
+        let mut index = TokenIndex { slots, hash: Hash::seeded(), duplicates: 0 };
+        for (id, text) in (0..u32::MAX).zip(texts.iter()).filter(|(_, text)| !text.is_empty()) {
             match index.slot(texts, text) {
-                (_, Some(_)) => index.duplicates += 1,
-                (slot, None) => index.slots[slot] = id,
+                (.., Some(_)) => index.duplicates += 1,
+                (slot, tag, None) => index.slots[slot] = tag | u64::from(id),
             }
         }
         Ok(index)
@@ -34,23 +39,67 @@ impl TokenIndex {
 
     /// The id of a text.
     pub(crate) fn find(&self, texts: &Texts, text: &[u8]) -> Option<u32> {
-        self.slot(texts, text).1
+        self.slot(texts, text).2
+    }
+
+    /// The ids of some texts at once: what each of them waits for in memory comes meanwhile.
+    pub(crate) fn find_all<const N: usize>(&self, texts: &Texts, wanted: [&[u8]; N]) -> [Option<u32>; N] {
+        let mask = self.slots.len() - 1;
+        let hashes = wanted.map(|text| self.hash.of(text));
+        let found = hashes.map(|hash| self.slots[hash as usize & mask]);
+        let at = found.map(|found| texts.get((found & ID) as usize));
+        std::array::from_fn(|i| match at[i] {
+            Some(text) if found[i] & !ID == hashes[i] & !ID && text == wanted[i] => Some((found[i] & ID) as u32),
+            _ => self.find(texts, wanted[i]),
+        })
     }
 
     pub(crate) fn duplicates(&self) -> usize {
         self.duplicates
     }
 
-    /// Where the text is or would be. At most half of the slots are taken, so the walk ends.
-    fn slot(&self, texts: &Texts, text: &[u8]) -> (usize, Option<u32>) {
-        let mask = self.slots.len() - 1;
-        let mut slot = self.state.hash_one(text) as usize & mask;
+    /// Where the text is or would be, the hash's part in the slot, and the id. At most half of the slots are taken, so the
+    /// walk ends.
+    fn slot(&self, texts: &Texts, text: &[u8]) -> (usize, u64, Option<u32>) {
+        let hash = self.hash.of(text);
+        let (mask, tag) = (self.slots.len() - 1, hash & !ID);
+        let mut slot = hash as usize & mask;
         loop {
-            match self.slots[slot] {
-                EMPTY => return (slot, None),
-                id if texts.get(id as usize) == Some(text) => return (slot, Some(id)),
-                _ => slot = (slot + 1) & mask,
+            let found = self.slots[slot];
+            let id = (found & ID) as u32;
+            if found == EMPTY {
+                return (slot, tag, None);
             }
+            if found & !ID == tag && texts.get(id as usize) == Some(text) {
+                return (slot, tag, Some(id));
+            }
+            slot = (slot + 1) & mask;
         }
+    }
+}
+
+/// A hash of short texts: products of 64 bits, folded. The tables of large vocabularies take a million of them while a
+/// model is opened, and the standard library's takes several times as long.
+struct Hash {
+    seeds: [u64; 2],
+}
+
+impl Hash {
+    fn seeded() -> Hash {
+        let state = RandomState::new();
+        Hash { seeds: [state.hash_one(0), state.hash_one(1) | 1] }
+    }
+
+    fn of(&self, text: &[u8]) -> u64 {
+        let [start, factor] = self.seeds;
+        let mix = |hash: u64, word: [u8; 8]| {
+            let product = u128::from(hash ^ u64::from_le_bytes(word)) * u128::from(factor);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let (words, rest) = text.as_chunks();
+        let hash = words.iter().fold(start ^ text.len() as u64, |hash, word| mix(hash, *word));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        mix(mix(hash, last), start.to_le_bytes())
     }
 }

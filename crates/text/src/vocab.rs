@@ -146,6 +146,21 @@ impl Vocab {
         self.kind(id)?.is_plain().then_some(id)
     }
 
+    /// `find_plain` of some texts at once.
+    pub(crate) fn find_all_plain<const N: usize>(&self, texts: [&[u8]; N]) -> [Option<u32>; N] {
+        let plain = |id: &u32| self.kind(*id).is_some_and(TokenKind::is_plain);
+        self.index.find_all(&self.texts, texts).map(|id| id.filter(plain))
+    }
+
+    /// Like `find_plain`, and quick where the text is that of token `near` or of the next one.
+    pub(crate) fn find_plain_near(&self, text: &[u8], near: u32) -> Option<u32> {
+        let is_it =
+            |id: &u32| self.texts.get(*id as usize) == Some(text) && self.kind(*id).is_some_and(TokenKind::is_plain);
+        // Of equal texts the lowest id is to be found.
+        let near = [near, near.saturating_add(1)].into_iter().find(|id| self.duplicates() == 0 && is_it(id));
+        near.or_else(|| self.find_plain(text))
+    }
+
     /// Length in bytes of the longest text that may be made out of plain text.
     pub(crate) fn longest_plain(&self) -> usize {
         self.texts.iter().zip(&self.kinds).filter(|(_, k)| k.is_plain()).map(|(t, _)| t.len()).max().unwrap_or(0)
