@@ -1,8 +1,9 @@
 //! A model that is ready to generate.
 
+use crate::loaded::Loaded;
 use crate::output::Output;
 use crate::request::{chain, file_options};
-use crate::runner::{Runner, reserve, sampler_words};
+use crate::runner::{reserve, sampler_words};
 use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
@@ -12,10 +13,10 @@ use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, Plan
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
-use inkstone_kvcache::{PageTable, Pool};
+use inkstone_kvcache::PageTable;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::step::{SEQS, Sampler, carry::ENDS};
-use inkstone_tensor::{NoProgress, Progress};
+use inkstone_tensor::NoProgress;
+use inkstone_tensor::step::{Sampler, carry::ENDS};
 use inkstone_text::{Encode, Tokenizer};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -91,30 +92,17 @@ impl Generator {
         config: RunConfig,
         options: Options,
     ) -> Result<Generator> {
-        Generator::with_progress(graph, tokenizer, engine, config, options, &NoProgress)
+        Ok(Generator::of(Loaded::new(graph, engine, config, &NoProgress)?, tokenizer, options))
     }
 
-    /// The same, telling how far loading is.
-    ///
-    /// # Errors
-    /// As [`Generator::new`].
-    pub fn with_progress(
-        graph: Arc<ModelGraph>,
-        tokenizer: Arc<Tokenizer>,
-        engine: Arc<dyn Engine>,
-        mut config: RunConfig,
-        options: Options,
-        progress: &dyn Progress,
-    ) -> Result<Generator> {
-        config.sequences = config.sequences.clamp(1, SEQS);
-        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
-        let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
+    /// The same of a model that was loaded before.
+    pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
+        let Loaded { graph, engine, config, runner, pool } = loaded;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
         let (compiled, footprint) = (runner.compiled().clone(), runner.footprint());
         let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
         let scheduler = Arc::new(Mutex::new(scheduler));
-        Ok(Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint })
+        Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint }
     }
 
     /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.

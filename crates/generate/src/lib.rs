@@ -7,6 +7,7 @@
 mod error;
 mod footprint;
 mod generator;
+mod loaded;
 mod options;
 mod output;
 mod profile;
@@ -21,6 +22,7 @@ mod stream;
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
+pub use loaded::Loaded;
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};

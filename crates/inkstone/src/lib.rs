@@ -27,6 +27,7 @@ mod explain;
 mod model;
 mod model_options;
 mod profile;
+mod vocabulary;
 
 pub use dialogue::{Dialogue, Turn};
 pub use error::{Error, Result};

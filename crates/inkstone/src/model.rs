@@ -1,12 +1,11 @@
 //! A model, opened.
 
-use crate::{ModelOptions, Result, context, engines};
+use crate::{ModelOptions, Result, context, engines, vocabulary};
 use inkstone_compute::{Engine, EngineOptions};
 use inkstone_engine_cpu::FloatMode;
-use inkstone_generate::{Flow, Generator, Options, Piece, Reply, RunConfig, Stream};
+use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfig, Stream};
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
-use inkstone_tensor::NoProgress;
 use inkstone_text::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,16 +58,17 @@ impl Model {
         let file = Arc::new(file);
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
         let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);
-        let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata())?);
-        let engine = engines::open(&options.engine, &engine_options(options))?;
-        let chosen = context::choose(&graph, options, engine.caps())?;
-        let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
-        (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
-        config.without_fusions.clone_from(&options.without_fusions);
-        let progress = options.progress.as_deref().unwrap_or(&NoProgress);
-        let notes = tokenizer.notes().iter().cloned().chain(chosen.notes).collect();
-        let none = Options::default();
-        let generator = Generator::with_progress(graph, tokenizer, engine, config, none, progress)?;
+        let (tokenizer, opened) = vocabulary::beside(&file, options.progress.as_deref(), |progress| {
+            let engine = engines::open(&options.engine, &engine_options(options))?;
+            let chosen = context::choose(&graph, options, engine.caps())?;
+            let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
+            (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
+            config.without_fusions.clone_from(&options.without_fusions);
+            Ok((Loaded::new(graph, engine, config, progress)?, chosen.notes))
+        })?;
+        let (loaded, notes) = opened;
+        let notes = tokenizer.notes().iter().cloned().chain(notes).collect();
+        let generator = Generator::of(loaded, Arc::new(tokenizer), Options::default());
         Ok(Model { generator, file, notes })
     }
 

@@ -1,0 +1,39 @@
+//! A model in its engine, still without text.
+
+use crate::runner::Runner;
+use crate::{Result, RunConfig};
+use inkstone_compute::Engine;
+use inkstone_kvcache::Pool;
+use inkstone_model::ModelGraph;
+use inkstone_tensor::Progress;
+use inkstone_tensor::step::SEQS;
+use std::sync::Arc;
+
+/// Plans, weights and caches in an engine. [`Generator::of`](crate::Generator::of) adds a tokenizer, which can be made
+/// meanwhile on another thread.
+pub struct Loaded {
+    pub(crate) graph: Arc<ModelGraph>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) config: RunConfig,
+    pub(crate) runner: Runner,
+    pub(crate) pool: Pool,
+}
+
+impl Loaded {
+    /// Compiles the graph for the engine, loads its weights and allocates its caches, telling how far loading is.
+    ///
+    /// # Errors
+    /// What can't be compiled, loaded or allocated.
+    pub fn new(
+        graph: Arc<ModelGraph>,
+        engine: Arc<dyn Engine>,
+        mut config: RunConfig,
+        progress: &dyn Progress,
+    ) -> Result<Loaded> {
+        config.sequences = config.sequences.clamp(1, SEQS);
+        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
+        let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
+        let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
+        Ok(Loaded { graph, engine, config, runner, pool })
+    }
+}

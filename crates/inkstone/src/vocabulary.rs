@@ -1,0 +1,52 @@
+//! The tokenizer, made while the weights are read: both take a while, and neither needs the other.
+
+use crate::Result;
+use inkstone_gguf::Gguf;
+use inkstone_tensor::Progress;
+use inkstone_text::Tokenizer;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// The tokenizer of a file, made on a thread of its own, and what `load` gives meanwhile. If both fail, the error is the
+/// tokenizer's; loading ends early then.
+pub(crate) fn beside<T>(
+    file: &Gguf,
+    progress: Option<&dyn Progress>,
+    load: impl FnOnce(&dyn Progress) -> Result<T>,
+) -> Result<(Tokenizer, T)> {
+    let failed = AtomicBool::new(false);
+    let make = || {
+        let tokenizer = Tokenizer::from_metadata(file.metadata());
+        failed.store(tokenizer.is_err(), Ordering::Relaxed);
+        tokenizer
+    };
+    let (tokenizer, loaded) = thread::scope(|scope| {
+        let thread = thread::Builder::new().name("inkstone-vocab".to_owned()).spawn_scoped(scope, make);
+        // Where the system gives no thread, one after the other.
+        let early = thread.is_err().then(make);
+        let loaded = load(&Until { progress, failed: &failed });
+        let joined = || thread.ok().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (early.or_else(joined), loaded)
+    });
+    let tokenizer = tokenizer.unwrap_or_else(make)?;
+    Ok((tokenizer, loaded?))
+}
+
+/// Loading that ends when the tokenizer has failed.
+struct Until<'a> {
+    progress: Option<&'a dyn Progress>,
+    failed: &'a AtomicBool,
+}
+
+impl Progress for Until<'_> {
+    fn update(&self, done: u64, total: u64) {
+        if let Some(progress) = self.progress {
+            progress.update(done, total);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.progress.is_some_and(Progress::cancelled)
+    }
+}
