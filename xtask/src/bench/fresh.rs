@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use inkstone_gguf::{Gguf, OpenOptions};
 
+use super::llama_cpp::{LlamaCpp, Variant};
 use super::peer::Ours;
 use super::record::Test;
 use crate::command::Program;
@@ -23,11 +24,81 @@ pub struct Fresh {
     pub peak: u64,
 }
 
+/// How llama.cpp is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Its program that continues a prompt.
+    Program,
+    /// The library in a process of the script, without Python's own start.
+    Library,
+}
+
+impl Way {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Program => "llama-completion",
+            Self::Library => "the library",
+        }
+    }
+}
+
+/// Tokens that a process of ours writes while its memory is looked at.
+const PEAK_TOKENS: usize = 16;
+
+/// Ours and llama.cpp's in turns, so many of each. Each timed process comes right after another one of its kind: on virtual machines
+/// memory that nobody had for some seconds is the host's again, and getting it back takes longer than all else.
+pub fn compare(
+    ours: &Ours,
+    peer: &LlamaCpp,
+    model: &Path,
+    test: &Test,
+    way: Way,
+    rounds: usize,
+) -> Result<(Vec<Fresh>, Vec<Fresh>), Error> {
+    let prompt = prompt(ours, model, test.tokens)?;
+    let of_ours = |tokens| run("inkstone", command(ours, model, test, &prompt, tokens));
+    let completion = || run(way.name(), completion(&peer.completion, model, test, &prompt));
+    let fastest = match way {
+        Way::Program => None,
+        Way::Library => Some(fastest(peer, model, test)?),
+    };
+    let of_peer = || fastest.map_or_else(completion, |variant| library(peer, model, test, variant));
+    let (mut all_ours, mut all_theirs) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let before = of_ours(PEAK_TOKENS)?;
+        all_ours.push(Fresh { peak: before.peak, ..of_ours(1)? });
+        of_peer()?;
+        all_theirs.push(of_peer()?);
+    }
+    Ok((all_ours, all_theirs))
+}
+
+/// The way to run the library that has its first token first.
+fn fastest(peer: &LlamaCpp, model: &Path, test: &Test) -> Result<Variant, Error> {
+    let mut least = (f64::INFINITY, Variant::HUGE_PAGES);
+    for variant in Variant::all().into_iter().filter(|v| v.flash) {
+        let took = library(peer, model, test, variant)?.first.min(library(peer, model, test, variant)?.first);
+        println!("  trial: {took:.3} s, {}", variant.name());
+        if took < least.0 {
+            least = (took, variant);
+        }
+    }
+    Ok(least.1)
+}
+
+fn library(peer: &LlamaCpp, model: &Path, test: &Test, variant: Variant) -> Result<Fresh, Error> {
+    let mut process = peer.start(model, test, variant)?;
+    let first = process.ask(&format!("first {}", test.tokens))?;
+    let first = (process.number(process.about(), "load_ns")? + process.number(&first, "ns")?) / 1e9;
+    let peak = process.ask("peak")?;
+    Ok(Fresh { first, peak: process.number(&peak, "peak_bytes")? as u64 })
+}
+
 /// Between two looks at a process's memory.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Runs a command to its end.
-pub fn run(name: &str, mut command: Command) -> Result<Fresh, Error> {
+fn run(name: &str, mut command: Command) -> Result<Fresh, Error> {
     let failed = |source| Error::Start { program: name.to_owned(), source };
     let start = Instant::now();
     let mut child =
@@ -65,13 +136,13 @@ fn high_water(status: &str) -> Option<u64> {
 }
 
 /// A text that is so many tokens of the model, the one at the begin of texts included: letters, one more at a time.
-pub fn prompt(ours: &Ours, model: &Path, tokens: usize) -> Result<String, Error> {
+fn prompt(ours: &Ours, model: &Path, tokens: usize) -> Result<String, Error> {
     let mut text = String::from("a");
     // A letter is at most two tokens with its space.
     for at in 0..2 * tokens {
-        let program = Program::at(&ours.program, Path::new(".")).args(["tokenize", "--ids", "--model"]).arg(model);
-        let ids = program.arg(&text).stdout()?;
-        if String::from_utf8_lossy(&ids).matches(|c: char| c == ',' || c.is_whitespace()).count() >= tokens {
+        let program = Program::at(&ours.program, Path::new(".")).arg("tokenize").arg(model);
+        let ids: Vec<u32> = serde_json::from_slice(&program.args([&text, "--ids"]).stdout()?)?;
+        if ids.len() >= tokens {
             break;
         }
         text.push(' ');
@@ -102,7 +173,7 @@ pub fn allowed(model: &Path) -> Result<f64, Error> {
 }
 
 /// Ours: the command that writes `tokens` tokens after the prompt, the most probable ones.
-pub fn ours(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
+fn command(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
     let mut command = ours.command("run", model, test);
     command.arg(prompt).args([
         "--temperature",
@@ -116,7 +187,7 @@ pub fn ours(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize)
 }
 
 /// llama.cpp's program, without what it does beyond that.
-pub fn completion(program: &Path, model: &Path, test: &Test, prompt: &str) -> Command {
+fn completion(program: &Path, model: &Path, test: &Test, prompt: &str) -> Command {
     let mut command = Command::new(program);
     command.arg("--model").arg(model).args(["--prompt", prompt, "--threads", &test.threads.to_string()]);
     let quick = "--predict 1 --temp 0 --no-warmup --no-display-prompt --no-conversation --ctx-size 512";

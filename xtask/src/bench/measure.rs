@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::fresh;
-use super::llama_cpp::Variant;
+use super::fresh::{self, Fresh, Way};
+use super::llama_cpp::{LlamaCpp, Variant};
 use super::machine::{Machine, State};
 use super::options::Options;
 use super::peer::{Ours, Peer};
@@ -27,8 +27,6 @@ const TRIAL_PROMPT: usize = 128;
 const BEST: usize = 2;
 /// Fresh processes of each.
 const FRESH: usize = 5;
-/// Tokens that a process writes while its memory is looked at.
-const PEAK_TOKENS: usize = 16;
 
 /// Ours against one peer.
 pub struct Bench<'a> {
@@ -72,8 +70,8 @@ impl<'a> Bench<'a> {
         match (self.options.first, self.peer) {
             (Some(tokens), Peer::LlamaCpp(peer)) => {
                 let test = Test::first(self.options.most_threads(), tokens);
-                for (name, theirs) in [("llama-completion", Some(&peer.completion)), ("the library", None)] {
-                    let (first, peak) = self.fresh(model, &test, name, theirs.map(PathBuf::as_path))?;
+                for way in [Way::Program, Way::Library] {
+                    let (first, peak) = self.fresh(model, &test, peer, way)?;
                     self.keep(model, &test, vec![first])?;
                     self.keep(model, &Test::peak(test.threads), vec![peak])?;
                 }
@@ -163,44 +161,25 @@ impl<'a> Bench<'a> {
     }
 
     /// Time to the first token and peak memory of fresh processes in turns: `program`, or the library in the process of the script.
-    fn fresh(
-        &self,
-        model: &Path,
-        test: &Test,
-        name: &str,
-        program: Option<&Path>,
-    ) -> Result<(Measured, Measured), Error> {
-        let prompt = fresh::prompt(self.ours, model, test.tokens)?;
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..FRESH {
-            let took = fresh::run("inkstone", fresh::ours(self.ours, model, test, &prompt, 1))?.first;
-            let peak = fresh::run("inkstone", fresh::ours(self.ours, model, test, &prompt, PEAK_TOKENS))?.peak;
-            ours.push((took, peak as f64));
-            theirs.push(match (program, self.peer) {
-                (Some(program), _) => {
-                    let fresh = fresh::run(name, fresh::completion(program, model, test, &prompt))?;
-                    (fresh.first, fresh.peak as f64)
-                }
-                (None, peer) => first_of_library(peer, model, test)?,
-            });
-        }
-        let measured = |of: fn(&(f64, f64)) -> f64| {
-            let figure = |all: &[(f64, f64)]| Figure::of(&all.iter().map(of).collect::<Vec<_>>());
-            let nothing = || Error::Peer { name: name.to_owned(), what: "no process ran".to_owned() };
+    fn fresh(&self, model: &Path, test: &Test, peer: &LlamaCpp, way: Way) -> Result<(Measured, Measured), Error> {
+        let (ours, theirs) = fresh::compare(self.ours, peer, model, test, way, FRESH)?;
+        let measured = |of: fn(&Fresh) -> f64, allowed: Option<f64>| {
+            let figure = |all: &[Fresh]| Figure::of(&all.iter().map(of).collect::<Vec<_>>());
+            let nothing = || Error::Peer { name: way.name().to_owned(), what: "no process ran".to_owned() };
             Ok::<_, Error>(Measured {
                 state: State::Any,
                 ours: figure(&ours).ok_or_else(nothing)?,
-                variant: name.to_owned(),
+                variant: way.name().to_owned(),
                 theirs: figure(&theirs).ok_or_else(nothing)?,
                 read: None,
                 share: None,
                 dot: None,
-                allowed: None,
+                allowed,
                 aside: false,
             })
         };
         let allowed = fresh::allowed(model)?;
-        Ok((measured(|f| f.0)?, Measured { allowed: Some(allowed), ..measured(|f| f.1)? }))
+        Ok((measured(|f| f.first, None)?, measured(|f| f.peak as f64, Some(allowed))?))
     }
 
     /// Prints results and adds them to the file.
@@ -248,20 +227,6 @@ fn prepare(contestant: &mut dyn Contestant, test: &Test) -> Result<(), Error> {
         }
         _ => contestant.prompt(TRIAL_PROMPT.min(test.tokens)).map(drop),
     }
-}
-
-/// Seconds that the library takes to load and to give a first token, without Python's own start; and its peak memory.
-fn first_of_library(peer: &Peer, model: &Path, test: &Test) -> Result<(f64, f64), Error> {
-    let Peer::LlamaCpp(peer) = peer else { return Ok((f64::NAN, f64::NAN)) };
-    let mut least = (f64::INFINITY, f64::INFINITY);
-    for variant in Variant::all().into_iter().filter(|v| v.flash) {
-        let mut process = peer.start(model, test, variant)?;
-        let first = process.ask(&format!("first {}", test.tokens))?;
-        let seconds = (process.number(&process.about().clone(), "load_ns")? + process.number(&first, "ns")?) / 1e9;
-        let peak = process.ask("peak")?;
-        least = (least.0.min(seconds), least.1.min(process.number(&peak, "peak_bytes")?));
-    }
-    Ok(least)
 }
 
 /// Calls `f` while so many threads compute.
