@@ -177,10 +177,10 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..end * bytes]
     }
 
-    /// Panel `i` of a weight that lies in panels.
-    pub(crate) fn panel(&self, i: usize) -> &'a [u8] {
+    /// So many panels of a weight that lies in panels.
+    pub(crate) fn panels(&self, first: usize, count: usize) -> &'a [u8] {
         let bytes = ROWS * self.ty.row_bytes() as usize;
-        &self.bytes[i * bytes..][..bytes]
+        &self.bytes[first * bytes..][..count * bytes]
     }
 
     /// All elements as words.

@@ -12,7 +12,7 @@ pub(super) fn decode_row(view: &View, row: usize, first: usize, out: &mut [f32])
     let decode = info.decode.expect("operands that are no words can be decoded, as infer checks");
     let begin = first / info.block * info.block_bytes;
     if view.layout == PANEL16 {
-        let panel = &view.panel(row / ROWS)[ROWS * begin..];
+        let panel = &view.panels(row / ROWS, 1)[ROWS * begin..];
         let mut block = [0; LARGEST];
         let block = &mut block[..info.block_bytes];
         let columns = panel.chunks_exact(ROWS * info.block_bytes);

@@ -50,18 +50,9 @@ pub(super) trait Format {
         q: &[I::W; 8],
         scale: [I::W; 2],
         x: &[[u32; N]; 8],
+        begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [I::W; N];
-
-    /// Sums of products of `q` with activations of this sum, as those of the values without the offset.
-    #[inline(always)]
-    fn less_offset<I: Words>(isa: I, dots: I::W, total: I::W) -> I::W {
-        match Self::OFFSET {
-            0 => dots,
-            offset if offset.is_power_of_two() => isa.sub(dots, isa.shl(total, offset.trailing_zeros())),
-            offset => isa.sub(dots, isa.mul(total, isa.splat(offset))),
-        }
-    }
 }
 
 /// The dtypes of [`with_format`].
@@ -289,9 +280,10 @@ macro_rules! format {
                 q: &[I::W; 8],
                 scale: [I::W; 2],
                 x: &[[u32; N]; 8],
+                begin: [&[u32; N]; 2],
                 halves: &[u32; N],
             ) -> [I::W; N] {
-                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, halves)
+                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, begin, halves)
             }
         }
     };

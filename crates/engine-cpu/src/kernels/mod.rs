@@ -19,7 +19,7 @@ mod state;
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512};
-use crate::isa::{Portable, Set};
+use crate::isa::{LANES, Portable, Set};
 use crate::panel::PANEL16;
 use crate::tile::Entry;
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
@@ -177,8 +177,8 @@ fn by_rows(_: &Op, _: &[Type]) -> Tiling {
     Tiling { row_block: 16, ..Tiling::WHOLE }
 }
 
-/// Columns of a tile of a product: two groups of 16 rows of the weight.
-const COLUMNS: usize = 32;
+/// Columns of a tile of a product: four panels of the weight, which go together through many rows of a step.
+const COLUMNS: usize = linear_q8::PANELS * LANES;
 
 fn columns(_: &Op, _: &[Type]) -> Tiling {
     Tiling { col_block: COLUMNS, ..Tiling::WHOLE }

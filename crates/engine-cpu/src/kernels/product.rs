@@ -55,16 +55,15 @@ pub(crate) struct Buffers {
     pub(super) normed: Vec<f32>,
     pub(super) encoded: Vec<u8>,
     /// Encoded activations of a step, as products take them.
-    pub(super) side: Vec<u32>,
+    pub(super) side: Side,
 }
 
 impl Buffers {
     /// Room for products of rows of no more than `floats` values together.
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
-        [&mut self.work.floats, &mut self.results, &mut self.normed]
-            .into_iter()
-            .try_for_each(|values| room(values, floats))?;
-        room(&mut self.side, floats.saturating_mul(2))?;
+        [&mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
+        self.work.reserve(floats)?;
+        room(self.side.words(), floats.saturating_mul(2))?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
 }
@@ -85,16 +84,16 @@ pub(super) struct Weight<'a> {
 }
 
 /// What products of a step have in common, made once a worker: encoded activations as they take them.
-pub(super) fn prepare<I: Words>(x: Activations, side: &mut Vec<u32>) {
+pub(super) fn prepare<I: Words>(x: Activations, side: &mut Side) {
     if x.dtype != DType::F32 {
-        linear_q8::pack::<I>(x, side);
+        side.pack::<I>(x);
     }
 }
 
 /// The columns `cols` of a product, row after row. `side` is what [`prepare`] has made of `x`.
 pub(super) fn columns<I: Words>(
     x: Activations,
-    side: &[u32],
+    side: &mut Side,
     weight: &Weight,
     cols: Range<usize>,
     work: &mut Work,
@@ -103,7 +102,7 @@ pub(super) fn columns<I: Words>(
     if x.dtype == DType::F32 {
         linear_f32::columns::<I>(x, weight, cols, &mut work.floats, out);
     } else {
-        linear_q8::columns::<I>(Side::of::<I>(x, side), weight, cols, work, out);
+        linear_q8::columns::<I>(side, weight, cols, work, out);
     }
 }
 

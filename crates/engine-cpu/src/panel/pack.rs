@@ -42,7 +42,7 @@ impl<I: Words> Body for Call<'_, I> {
 
 /// The same in code that is compiled for a set.
 #[inline(always)]
-pub(crate) fn pack_with<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
+fn pack_with<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
     let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
     let block = dtype.block_bytes();
     let count = rows.len().div_ceil(row.max(1)).min(ROWS);

@@ -36,6 +36,7 @@ macro_rules! steps {
 impl Words for Avx2 {
     type W = W;
 
+    const DIRECT: usize = 4;
     const SIDE: usize = 6;
     const KEEPS: bool = false;
 
@@ -161,6 +162,7 @@ impl Words for Avx2 {
         w: &[W; 8],
         factors: [W; 2],
         x: &[[u32; N]; 8],
+        _begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [W; N] {
         let fit = const { if fit(BITS) > 4 { 4 } else { fit(BITS) } };

@@ -20,6 +20,7 @@ macro_rules! simply {
 impl Words for Avx512 {
     type W = __m512i;
 
+    const DIRECT: usize = 8;
     /// As many sums of words and of floats, and some weights: 32 registers.
     const SIDE: usize = 12;
     const KEEPS: bool = true;

@@ -13,6 +13,9 @@ pub trait Words: Floats {
     /// 16 words, or 64 bytes: byte b of word i is byte 4 i + b.
     type W: Copy;
 
+    /// Rows of a step up to which each group of a weight is unpacked into registers and used at once; more go through
+    /// memory. 8 at most.
+    const DIRECT: usize;
     /// Rows of a step that products do side by side, if there are as many: what registers hold. 12 at most.
     const SIDE: usize;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
@@ -75,29 +78,39 @@ pub trait Words: Floats {
     }
 
     /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
-    /// the first and the second factor, of `N` rows. `halves` is what [`Words::weighted`] takes.
+    /// the first and the second factor, of `N` rows. `begin` is what the offset adds to both sums, `halves` what
+    /// [`Words::weighted`] takes: a set uses what suits it.
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         w: &[Self::W; 8],
         factors: [Self::W; 2],
         x: &[[u32; N]; 8],
-        halves: &[u32; N],
+        begin: [&[u32; N]; 2],
+        _halves: &[u32; N],
     ) -> [Self::W; N] {
-        let (zero, [a, b, c, d, e, f, g, h], [k, l, m, n, o, p, q, r]) = ([self.splat(0); N], *w, *x);
-        let mut low = self.dots::<BITS, 4, N>(zero, &[a, b, c, d], &[k, l, m, n]);
-        let high = self.dots::<BITS, 4, N>(zero, &[e, f, g, h], &[o, p, q, r]);
-        for n in 0..N {
-            let mut sums = [low[n], high[n]];
-            if OFFSET > 0 {
-                let halves = self.split(halves[n]);
-                for i in 0..2 {
-                    sums[i] = self.sub(sums[i], self.shl(halves[i], OFFSET.trailing_zeros()));
-                }
-            }
-            low[n] = self.add(self.mul(factors[0], sums[0]), self.mul(factors[1], sums[1]));
+        let ([a, b, c, d, e, f, g, h], [k, l, m, n, o, p, q, r]) = (*w, *x);
+        let mut sums = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[0]), &[a, b, c, d], &[k, l, m, n]);
+        for sum in &mut sums {
+            *sum = self.mul(factors[0], *sum);
         }
-        low
+        let high = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[1]), &[e, f, g, h], &[o, p, q, r]);
+        for n in 0..N {
+            sums[n] = self.add(sums[n], self.mul(factors[1], high[n]));
+        }
+        sums
+    }
+
+    /// Each of these words everywhere, or zeros.
+    #[inline(always)]
+    fn splats<const N: usize>(self, these: bool, words: &[u32; N]) -> [Self::W; N] {
+        let mut out = [self.splat(0); N];
+        for n in 0..N {
+            if these {
+                out[n] = self.splat(words[n]);
+            }
+        }
+        out
     }
 
     /// The first factor times the low 16 bits of `halves`, which have a sign, and the second one times the upper.

@@ -11,6 +11,7 @@ fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
 impl Words for Portable {
     type W = [u32; LANES];
 
+    const DIRECT: usize = 1;
     const SIDE: usize = 4;
     const KEEPS: bool = true;
 

@@ -1,41 +1,52 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
 use super::super::formats::Format;
-use super::side::{GROUPS, Side};
+use super::side::{Columns, Side};
 use super::step::step;
-use super::{LARGEST, column};
-use crate::isa::{LANES, Words};
-use crate::memory::View;
+use crate::isa::{F16x, Words};
+use crate::panel::ROWS;
 
-/// The 16 columns of the result from `first` on, of all rows.
+/// The 16 columns of the result that a panel gives, of all rows.
 #[inline(always)]
-pub(super) fn panel<I: Words, F: Format>(isa: I, w: &View, first: usize, x: Side, sums: &mut [[f32; LANES]]) {
+pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &mut [F16x]) {
     macro_rules! rows {
-        ($($n:literal)*) => {
-            match sums.len() {
-                $($n => sums.copy_from_slice(&direct::<I, F, $n>(isa, w, first, x)),)*
+        ($row:ident, $rows:ident: $($n:literal)*) => {
+            match $rows {
+                $($n if const { $n <= I::DIRECT } => {
+                    let found = direct::<I, F, $n>(isa, panel, x.groups(0, x.count(), $row));
+                    sums[$row..][..$n].copy_from_slice(&found);
+                })*
                 _ => {}
             }
         };
     }
-    rows!(1 2 3 4 5 6 7 8);
+    for (row, rows) in x.blocks() {
+        rows!(row, rows: 1 2 3 4 6 8);
+    }
 }
 
 #[inline(always)]
-fn direct<I: Words, F: Format, const N: usize>(isa: I, w: &View, first: usize, x: Side) -> [[f32; LANES]; N] {
+fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let mut buffer = [0; LARGEST];
-    let count = x.count();
-    for from in (0..count).step_by(GROUPS) {
-        let x = x.groups::<N>(from, GROUPS.min(count - from), 0);
-        for (b, x) in x.chunks_exact(F::GROUPS).enumerate() {
-            let blocks = column::<I, F>(isa, w, first, from / F::GROUPS + b, &mut buffer);
-            for (g, x) in x.iter().enumerate() {
-                step::<I, F, N>(isa, &F::group(isa, blocks, g), x, &mut sums);
+    for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
+        // Written out for one or two rows, so that shifts and places are constants. The compiler would unpack several
+        // groups at once, so with more rows there would not be enough registers.
+        macro_rules! groups {
+            ($($g:literal)*) => {{
+                $(step::<I, F, N>(isa, &F::group(isa, blocks, $g), &x[$g], &mut sums);)*
+            }};
+        }
+        match F::GROUPS {
+            1 => groups!(0),
+            _ if N <= 2 => groups!(0 1 2 3 4 5 6 7),
+            _ => {
+                for (g, x) in x.iter().enumerate() {
+                    step::<I, F, N>(isa, &F::group(isa, blocks, g), x, &mut sums);
+                }
             }
         }
     }
-    let mut lanes = [[0.0; LANES]; N];
+    let mut lanes = [[0.0; ROWS]; N];
     for n in 0..N {
         lanes[n] = isa.lanes(sums[n]);
     }

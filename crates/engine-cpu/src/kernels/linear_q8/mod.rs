@@ -10,7 +10,7 @@ mod side;
 mod step;
 mod unpacked;
 
-pub(super) use side::{Side, pack};
+pub(super) use side::Side;
 pub(super) use unpacked::Unpacked;
 
 use super::decoded::decode_row;
@@ -18,32 +18,41 @@ use super::formats::{Format, with_format};
 use super::product::{Weight, first};
 use crate::isa::{Body, LANES, Portable, Words};
 use crate::memory::View;
-use crate::panel::{PANEL16, ROWS, pack_with};
-use inkstone_tensor::DType;
+use crate::panel::{PANEL16, ROWS, pack};
+use crate::scratch::room;
+use inkstone_tensor::{DType, NoMemory};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Rows of a step up to which each group is unpacked into registers and used at once; more go through memory.
-const DIRECT: usize = 8;
-/// Bytes of a column of the largest blocks.
-const LARGEST: usize = ROWS * 210;
+/// Panels whose groups are unpacked at once: with 8 groups they take half of the first cache.
+pub(super) const PANELS: usize = 4;
 
 /// Memory that products work in.
 #[derive(Default)]
 pub(super) struct Work {
     /// Sums and biases.
     pub(super) floats: Vec<f32>,
-    /// Weights of some panels.
-    pub(super) unpacked: Vec<Unpacked>,
+    /// Panels of weights that lie as in the file.
+    packed: Vec<u8>,
+    unpacked: Vec<Unpacked>,
+}
+
+impl Work {
+    /// Room for products with rows of a weight of no more than `floats` values together, some of them side by side.
+    pub(super) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
+        room(&mut self.floats, floats)?;
+        room(&mut self.packed, floats.saturating_mul(9))?;
+        room(&mut self.unpacked, PANELS * side::GROUPS)
+    }
 }
 
 /// See [`super::product::columns`].
-pub(super) fn columns<I: Words>(x: Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
+pub(super) fn columns<I: Words>(x: &mut Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
     with_format!(weight.w.ty.dtype, run::<I>(x, weight, cols, work, out))
 }
 
 /// Not inlined: compiled once for each format and set.
-fn run<I: Words, F: Format>(x: Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
+fn run<I: Words, F: Format>(x: &mut Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
     match I::detect() {
         Some(isa) => isa.run(Call { isa, x, weight, cols, work, out, format: PhantomData::<F> }),
         None => run::<Portable, F>(x, weight, cols, work, out),
@@ -52,7 +61,7 @@ fn run<I: Words, F: Format>(x: Side, weight: &Weight, cols: Range<usize>, work: 
 
 struct Call<'c, 'v, I, F> {
     isa: I,
-    x: Side<'c>,
+    x: &'c mut Side,
     weight: &'c Weight<'v>,
     cols: Range<usize>,
     work: &'c mut Work,
@@ -66,48 +75,55 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
     #[inline(always)]
     fn call(self) {
         let Call { isa, x, weight, cols, work, out, .. } = self;
-        let Work { floats, unpacked } = work;
-        let (sums, biases) = first(floats, x.rows * LANES + cols.len()).split_at_mut(x.rows * LANES);
-        let sums = sums.as_chunks_mut::<LANES>().0;
-        biases.fill(0.0);
+        let Work { floats, packed, unpacked } = work;
+        x.start::<F>();
+        let rows = x.rows();
+        let direct = x.is_direct::<I>();
+        let at_once = if direct { 1 } else { PANELS };
+        let (sums, biases) = first(floats, rows * at_once * LANES + cols.len()).split_at_mut(rows * at_once * LANES);
         if let Some(bias) = weight.bias {
             decode_row(&bias, 0, cols.start, biases);
         }
-        for panel in (cols.start / LANES * LANES..cols.end).step_by(LANES) {
-            if x.rows <= DIRECT {
-                direct::panel::<I, F>(isa, &weight.w, panel, x, sums);
+        for panel in (cols.start / LANES..cols.end.div_ceil(LANES)).step_by(at_once) {
+            let wide = at_once.min(cols.end.div_ceil(LANES) - panel);
+            let panels = rows16(&weight.w, panel, wide, packed);
+            let sums = &mut sums[..rows * wide * LANES];
+            if direct {
+                direct::panel::<I, F>(isa, panels, x, sums.as_chunks_mut().0);
             } else {
-                chunk::panel::<I, F>(isa, &weight.w, panel, x, unpacked, sums);
+                chunk::panels::<I, F>(isa, panels, x, unpacked, sums.as_chunks_mut().0);
             }
             // A tile may begin or end inside a panel.
-            let lanes = cols.start.max(panel)..cols.end.min(panel + LANES);
+            let start = panel * LANES;
+            let lanes = cols.start.max(start)..cols.end.min(start + wide * LANES);
             let at = lanes.start - cols.start;
-            for (sum, out) in sums.iter().zip(out.chunks_exact_mut(cols.len())) {
-                let sum = &sum[lanes.start - panel..][..lanes.len()];
-                for ((out, sum), b) in out[at..].iter_mut().zip(sum).zip(&biases[at..]) {
-                    *out = if weight.bias.is_some() { sum + b } else { *sum };
+            for (sums, out) in sums.chunks_exact(wide * LANES).zip(out.chunks_exact_mut(cols.len())) {
+                let sums = &sums[lanes.start - start..][..lanes.len()];
+                let out = &mut out[at..][..lanes.len()];
+                if weight.bias.is_none() {
+                    out.copy_from_slice(sums);
+                    continue;
+                }
+                for ((out, sum), b) in out.iter_mut().zip(sums).zip(&biases[at..]) {
+                    *out = sum + b;
                 }
             }
         }
     }
 }
 
-/// Column `b` of the blocks of the 16 rows from `first` on, as panels have it.
+/// Panels of a weight from `first` on; those of one that lies as in the file are made in `packed`.
 #[inline(always)]
-fn column<'b, I: Words, F: Format>(
-    isa: I,
-    w: &View<'b>,
-    first: usize,
-    b: usize,
-    buffer: &'b mut [u8; LARGEST],
-) -> &'b [u8] {
-    let size = ROWS * F::BYTES;
-    if w.layout == PANEL16 {
-        return &w.panel(first / ROWS)[b * size..][..size];
-    }
+fn rows16<'b>(w: &View<'b>, first: usize, count: usize, packed: &'b mut Vec<u8>) -> &'b [u8] {
+    if w.layout == PANEL16 { w.panels(first, count) } else { made(w, first, count, packed) }
+}
+
+#[inline(never)]
+fn made<'b>(w: &View<'b>, at: usize, count: usize, packed: &'b mut Vec<u8>) -> &'b [u8] {
     let row = w.ty.row_bytes() as usize;
-    let rows = w.rows_from(first, ROWS);
-    let end = rows.len() - row + (b + 1) * F::BYTES;
-    pack_with(isa, w.ty.dtype, &rows[b * F::BYTES..end], row, &mut buffer[..size]);
-    &buffer[..size]
+    let packed = first(packed, count * ROWS * row);
+    for (i, panel) in packed.chunks_exact_mut(ROWS * row).enumerate() {
+        pack(w.ty.dtype, w.rows_from((at + i) * ROWS, ROWS), row, panel);
+    }
+    packed
 }

@@ -1,92 +1,193 @@
 //! Activations in the order in which products read them: some rows of a step side by side.
 
+use super::super::formats::Format;
 use super::super::product::{Activations, first};
-use super::DIRECT;
 use crate::isa::{Portable, Words};
 
 /// Bytes of a group of 32 values in `Q8_A`: the values, their scale, their sum.
 const GROUP: usize = 40;
-/// Words of a group here: the values, four in each, then scale, sum, the sum as f32, and the sums of both halves.
-pub(super) const WORDS: usize = 12;
+/// Words of a group as it is there: four values in each, then the scale, then the sum.
+const GIVEN: usize = GROUP / 4;
+/// Words of a group here: besides, those of [`Start`].
+pub(super) const WORDS: usize = GIVEN + 3;
 /// Groups that lie together: those that are unpacked at once.
 pub(super) const GROUPS: usize = 8;
+/// Numbers of rows that lie side by side; others are put together of them, so that there is less code.
+const BLOCKS: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
 
-/// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, the sums as
-/// bits of f32, and the sums of 16 values, as 16 bits each, the first in the low ones.
+/// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
+/// words of [`Start`].
 pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
 
-/// All rows of a step: for each [`GROUPS`] groups, for each so many rows as lie side by side (the last are fewer), the
-/// groups as [`Columns`].
-#[derive(Clone, Copy)]
-pub(in super::super) struct Side<'a> {
-    pub(super) rows: usize,
-    /// Rows side by side.
-    side: usize,
-    words: &'a [u32],
+/// What a format needs of the sums of activations: three words.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Start {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// The sum of the group, as bits of f32: what a minimum is multiplied with.
+    Minimum,
+    /// In the last word the sums of both halves, the first in the low 16 bits: the same for minima of halves.
+    Minima,
+    /// The sum of the group times an offset, negative: what sums of products without the offset begin with.
+    Offset(u32),
+    /// The same for both halves, and their sums as in [`Start::Minima`].
+    Offsets(u32),
 }
 
-impl<'a> Side<'a> {
-    /// What [`pack`] has made of such rows.
-    pub(in super::super) fn of<I: Words>(x: Activations, words: &'a [u32]) -> Side<'a> {
-        Side { rows: x.count(), side: side::<I>(x.count()), words: &words[..x.count() * groups(x) * WORDS] }
+impl Start {
+    const fn of<F: Format>() -> Start {
+        match (F::HALVES, F::MINIMUM) {
+            (false, true) => Start::Minimum,
+            (true, true) => Start::Minima,
+            (false, false) => Start::Offset(F::OFFSET),
+            (true, false) => Start::Offsets(F::OFFSET),
+        }
+    }
+}
+
+impl Start {
+    /// Of a group whose first half and sum are these.
+    #[inline(always)]
+    fn words(self, half: [u32; 4], total: u32) -> [u32; 3] {
+        let halves = || {
+            let bytes = half.map(u32::to_le_bytes);
+            let first = bytes.as_flattened().iter().map(|b| i32::from(*b as i8)).sum::<i32>() as u32;
+            let second = total.wrapping_sub(first);
+            (first, second, (first & 0xffff) | second << 16)
+        };
+        let less = |sum: u32, offset: u32| sum.wrapping_mul(offset).wrapping_neg();
+        match self {
+            Start::None => [0; 3],
+            Start::Minimum => [(total as i32 as f32).to_bits(), 0, 0],
+            Start::Minima => [0, 0, halves().2],
+            Start::Offset(offset) => [less(total, offset), 0, 0],
+            Start::Offsets(offset) => {
+                let (first, second, both) = halves();
+                [less(first, offset), less(second, offset), both]
+            }
+        }
+    }
+}
+
+/// Encoded activations of a step, made once a worker: for each [`GROUPS`] groups (for a few rows, for all groups), for each
+/// so many rows as lie side by side, the groups as [`Columns`].
+#[derive(Default)]
+pub(in super::super) struct Side {
+    rows: usize,
+    /// Most rows side by side.
+    side: usize,
+    /// Groups of a row, and how many lie together.
+    count: usize,
+    together: usize,
+    start: Start,
+    words: Vec<u32>,
+}
+
+impl Side {
+    pub(in super::super) fn words(&mut self) -> &mut Vec<u32> {
+        &mut self.words
     }
 
-    /// The groups from `from` on, which is a multiple of [`GROUPS`], of the rows from `row` on, which begins a block.
+    /// Puts rows of `Q8_A` side by side.
+    pub(in super::super) fn pack<I: Words>(&mut self, x: Activations) {
+        let (rows, count) = (x.count(), x.row_bytes() / GROUP);
+        // As many as the set does that will be run on.
+        let (direct, side) = match I::detect() {
+            Some(_) => (I::DIRECT, I::SIDE),
+            None => (Portable::DIRECT, Portable::SIDE),
+        };
+        let few = rows <= direct;
+        let (side, together) = if few { (direct, count.max(1)) } else { (side, GROUPS) };
+        *self = Side { rows, side, count, together, start: Start::None, words: std::mem::take(&mut self.words) };
+        first(&mut self.words, rows * count * WORDS);
+        self.each_block(|words, Block { row, rows, group, groups }| {
+            for i in 0..rows {
+                let x = &x.row(row + i).as_chunks::<GROUP>().0[group..][..groups];
+                for (x, to) in x.iter().zip(words.chunks_exact_mut(rows * WORDS)) {
+                    for (x, to) in x.as_chunks::<4>().0.iter().zip(to.chunks_exact_mut(rows)) {
+                        to[i] = u32::from_le_bytes(*x);
+                    }
+                }
+            }
+        });
+    }
+
+    /// What the format needs of the sums, in each group.
+    pub(super) fn start<F: Format>(&mut self) {
+        let start = Start::of::<F>();
+        if self.start == start {
+            return;
+        }
+        self.start = start;
+        self.each_block(|words, Block { rows: n, .. }| {
+            for group in words.chunks_exact_mut(n * WORDS) {
+                let (given, to) = group.split_at_mut(n * GIVEN);
+                for i in 0..n {
+                    let half = [given[i], given[n + i], given[2 * n + i], given[3 * n + i]];
+                    [to[i], to[n + i], to[2 * n + i]] = start.words(half, given[9 * n + i]);
+                }
+            }
+        });
+    }
+
+    /// The words of each block.
+    fn each_block(&mut self, mut f: impl FnMut(&mut [u32], Block)) {
+        let mut words = &mut self.words[..self.rows * self.count * WORDS];
+        for group in (0..self.count).step_by(self.together.max(1)) {
+            let groups = self.together.min(self.count - group);
+            for (row, rows) in blocks(self.rows, self.side) {
+                let (block, rest) = words.split_at_mut(rows * groups * WORDS);
+                words = rest;
+                f(block, Block { row, rows, group, groups });
+            }
+        }
+    }
+
+    /// Rows of the step.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether each group of a weight is used as soon as it is unpacked.
+    pub(super) fn is_direct<I: Words>(&self) -> bool {
+        self.rows <= I::DIRECT
+    }
+
+    /// Groups of a row.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of the rows from `row` on, which begins a block.
     #[inline(always)]
-    pub(super) fn groups<const N: usize>(self, from: usize, count: usize, row: usize) -> &'a [Columns<N>] {
+    pub(super) fn groups<const N: usize>(&self, from: usize, count: usize, row: usize) -> &[Columns<N>] {
         let at = (self.rows * from + row * count) * WORDS;
         let words = &self.words[at..][..count * N * WORDS];
         words.as_chunks::<N>().0.as_chunks::<WORDS>().0
     }
 
-    /// Groups of a row.
-    pub(super) fn count(self) -> usize {
-        self.words.len() / (self.rows * WORDS).max(1)
-    }
-
-    /// Rows of each block, with the row that it begins with.
-    pub(super) fn blocks(self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.rows).step_by(self.side.max(1)).map(move |row| (row, self.side.min(self.rows - row)))
+    /// The row that each block begins with, and how many it has.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize)> {
+        blocks(self.rows, self.side)
     }
 }
 
-/// How many of so many rows lie side by side.
-fn side<I: Words>(rows: usize) -> usize {
-    match I::detect() {
-        _ if rows <= DIRECT => rows,
-        Some(_) => I::SIDE,
-        None => Portable::SIDE,
-    }
+/// Some groups of some rows.
+struct Block {
+    row: usize,
+    rows: usize,
+    group: usize,
+    groups: usize,
 }
 
-fn groups(x: Activations) -> usize {
-    x.row_bytes() / GROUP
-}
-
-/// Puts rows of `Q8_A` side by side.
-pub(in super::super) fn pack<I: Words>(x: Activations, words: &mut Vec<u32>) {
-    let (rows, count) = (x.count(), groups(x));
-    let side = side::<I>(rows);
-    let mut words = &mut first(words, rows * count * WORDS)[..];
-    for from in (0..count).step_by(GROUPS) {
-        for row in (0..rows).step_by(side.max(1)) {
-            let (n, groups) = (side.min(rows - row), GROUPS.min(count - from));
-            let (block, rest) = words.split_at_mut(n * groups * WORDS);
-            words = rest;
-            for i in 0..n {
-                let x = &x.row(row + i).as_chunks::<GROUP>().0[from..][..groups];
-                for (x, to) in x.iter().zip(block.chunks_exact_mut(n * WORDS)) {
-                    let [first, second] =
-                        [0, 16].map(|from| x[from..from + 16].iter().map(|b| i32::from(*b as i8)).sum::<i32>());
-                    let mut word = i;
-                    for x in x.as_chunks::<4>().0 {
-                        to[word] = u32::from_le_bytes(*x);
-                        word += n;
-                    }
-                    to[word] = ((first + second) as f32).to_bits();
-                    to[word + n] = (first as u32 & 0xffff) | (second as u32) << 16;
-                }
-            }
-        }
-    }
+/// Blocks of no more than `side` rows each: where each begins, and how many rows it has.
+fn blocks(rows: usize, side: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let fits = |n: &usize| *n <= side && *n <= rows - next;
+        let block = (next, BLOCKS.into_iter().find(fits)?);
+        next += block.1;
+        Some(block)
+    })
 }

@@ -18,11 +18,14 @@ impl<I: Words, const N: usize> Sums<I> for [I::F; N] {
     }
 }
 
-/// In memory.
-impl<I: Words> Sums<I> for [F16x] {
+/// In memory; `.1` vectors lie between those of two rows.
+pub(super) struct InMemory<'a>(pub(super) &'a mut [F16x], pub(super) usize);
+
+impl<I: Words> Sums<I> for InMemory<'_> {
     #[inline(always)]
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
-        self[n] = isa.lanes(isa.fma(u, isa.splat_float(da), isa.floats(&self[n])));
+        let at = &mut self.0[n * self.1];
+        *at = isa.lanes(isa.fma(u, isa.splat_float(da), isa.floats(at)));
     }
 }
 
@@ -32,23 +35,19 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
     isa: I,
     group: &Group<I>,
     x: &Columns<N>,
-    sums: &mut (impl Sums<I> + ?Sized),
+    sums: &mut impl Sums<I>,
 ) {
-    let [x @ .., scales, totals, float_totals, halves] = x;
+    let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
-        true => F::scaled_dots(isa, &group.q, group.scale, x, halves),
-        false => F::dots(isa, [isa.splat(0); N], &group.q, x),
+        true => F::scaled_dots(isa, &group.q, group.scale, x, [first, second], halves),
+        false => F::dots(isa, isa.splats(F::OFFSET > 0, first), &group.q, x),
     };
     for n in 0..N {
-        let isum = match F::HALVES {
-            true => dots[n],
-            false => F::less_offset(isa, dots[n], isa.splat(totals[n])),
-        };
-        let mut u = isa.product(group.d, isa.to_floats(isum));
+        let mut u = isa.product(group.d, isa.to_floats(dots[n]));
         if F::MINIMUM {
             let asum = match F::HALVES {
                 true => isa.to_floats(isa.weighted(group.minimum, halves[n])),
-                false => isa.splat_float(f32::from_bits(float_totals[n])),
+                false => isa.splat_float(f32::from_bits(first[n])),
             };
             u = isa.fma(group.m, asum, u);
         }
