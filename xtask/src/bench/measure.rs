@@ -193,6 +193,7 @@ impl<'a> Bench<'a> {
             commit: self.commit.clone(),
             machine: self.machine.name.clone(),
             isa: self.options.isa.clone().unwrap_or_else(|| self.machine.kind.isa().to_owned()),
+            numerics: self.options.numerics.clone(),
             model: model.clone(),
             test: *test,
             state: m.state.name().to_owned(),

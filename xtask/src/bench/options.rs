@@ -19,6 +19,7 @@ usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTI
   --first N       also a fresh process to its first token, with a prompt of N tokens, and its peak memory
   --busy          also decoding beside two busy threads
   --isa SET       avx512 or avx2, for both [the best that there is]
+  --numerics NAME of ours: fast takes instructions that round in their own way
   --huge-pages    also llama.cpp with glibc's huge pages, as a row aside
   --ours PROGRAM  a built inkstone [built first]
   -o FILE         where results are added to [bench/results/DATE.jsonl]";
@@ -36,6 +37,7 @@ pub struct Options {
     pub first: Option<usize>,
     busy: bool,
     pub isa: Option<String>,
+    pub numerics: Option<String>,
     pub huge_pages: bool,
     pub ours: Option<PathBuf>,
     pub output: Option<PathBuf>,
@@ -58,6 +60,7 @@ impl Options {
             first: None,
             busy: false,
             isa: None,
+            numerics: None,
             huge_pages: false,
             ours: None,
             output: None,
@@ -75,6 +78,7 @@ impl Options {
                 "-r" => options.rounds = positive(name, value()?)?[0],
                 "--first" => options.first = Some(positive(name, value()?)?[0]),
                 "--isa" => options.isa = Some(one_of(name, value()?, &["avx512", "avx2"])?),
+                "--numerics" => options.numerics = Some(value()?.clone()),
                 "--ours" => options.ours = Some(PathBuf::from(value()?)),
                 "-o" => options.output = Some(PathBuf::from(value()?)),
                 "--busy" => options.busy = true,

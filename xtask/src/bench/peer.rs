@@ -18,24 +18,27 @@ use crate::workspace::Workspace;
 pub struct Ours {
     pub program: PathBuf,
     pub isa: Option<String>,
+    pub numerics: Option<String>,
 }
 
 impl Ours {
     pub fn build(workspace: &Workspace, options: &Options) -> Result<Self, Error> {
-        let isa = options.isa.clone();
+        let (isa, numerics) = (options.isa.clone(), options.numerics.clone());
         if let Some(program) = &options.ours {
-            return Ok(Self { program: program.clone(), isa });
+            return Ok(Self { program: program.clone(), isa, numerics });
         }
         Program::new("cargo build --release --package inkstone-cli", workspace.root()).stdout()?;
-        Ok(Self { program: workspace.target().join("release/inkstone"), isa })
+        Ok(Self { program: workspace.target().join("release/inkstone"), isa, numerics })
     }
 
     /// A command of the program with the threads and the instruction set that are wanted.
     pub fn command(&self, command: &str, model: &Path, test: &Test) -> Command {
         let mut line = Command::new(&self.program);
         line.arg(command).arg(model).args(["--threads", &test.threads.to_string()]);
-        if let Some(isa) = &self.isa {
-            line.args(["--isa", isa]);
+        for (option, value) in [("--isa", &self.isa), ("--numerics", &self.numerics)] {
+            if let Some(value) = value {
+                line.args([option, value]);
+            }
         }
         line
     }

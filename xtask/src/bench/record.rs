@@ -109,6 +109,9 @@ pub struct Record {
     pub machine: String,
     /// Instruction sets that both were held to.
     pub isa: String,
+    /// What ours was asked for, where it is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numerics: Option<String>,
     /// Name of the model's file, without its ending.
     pub model: String,
     #[serde(flatten)]
@@ -139,6 +142,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Instruction set and numerics.
+    pub fn set(&self) -> String {
+        self.numerics.as_ref().map_or_else(|| self.isa.clone(), |name| format!("{} {name}", self.isa))
+    }
+
     /// A value of the test as people read it: tokens a second, seconds, or megabytes.
     pub fn show(&self, value: f64) -> String {
         match self.test.what {
@@ -156,7 +164,7 @@ impl fmt::Display for Record {
             let [median, least, most] = [figure.median, figure.least, figure.most].map(|value| self.show(value));
             format!("{median} ({least} to {most}, {} runs)", figure.runs)
         };
-        write!(f, "{}, {}, {}, {} state: ", self.model, self.test, self.isa, self.state)?;
+        write!(f, "{}, {}, {}, {} state: ", self.model, self.test, self.set(), self.state)?;
         write!(f, "ours {}, {} [{}] {}", show(&self.ours), self.peer, self.variant, show(&self.theirs))?;
         write!(f, ", ratio {:.3}", self.ratio)?;
         if let Some(read) = self.read {
@@ -230,6 +238,7 @@ mod tests {
             commit: "abc".into(),
             machine: "a machine".into(),
             isa: "avx512".into(),
+            numerics: None,
             model: "m".into(),
             test: Test::decode(2, 4096, 1).under(2),
             state: "slow".into(),

@@ -65,7 +65,7 @@ fn latest(records: &[Record], wanted: impl Fn(&Record) -> bool) -> Vec<&Record> 
 fn is_same(a: &Record, b: &Record) -> bool {
     // Of fresh processes each program has a row; else the best variant is the row.
     let by_variant = matches!(a.test.what, What::First | What::Peak);
-    let key = |r: &Record| (r.machine.clone(), r.isa.clone(), r.model.clone(), r.state.clone(), r.peer.clone());
+    let key = |r: &Record| (r.machine.clone(), r.set(), r.model.clone(), r.state.clone(), r.peer.clone());
     key(a) == key(b) && a.test == b.test && a.aside == b.aside && (!by_variant || a.variant == b.variant)
 }
 
@@ -85,7 +85,7 @@ fn table(rows: &[&Record], all: bool) -> String {
             let _ = writeln!(text, "|---|---|---|---|---|---|---|{line}");
         }
         let share = |share: Option<f64>| share.map_or_else(String::new, |s| format!("{:.0}%", s * 100.0));
-        let memory = if row.state == "any" { row.isa.clone() } else { format!("{}, {}", row.isa, row.state) };
+        let memory = if row.state == "any" { row.set() } else { format!("{}, {}", row.set(), row.state) };
         let (ours, theirs) = (row.show(row.ours.median), row.show(row.theirs.median));
         let program = if matches!(row.test.what, What::First | What::Peak) { row.variant.as_str() } else { "" };
         let program = if program.is_empty() || all { String::new() } else { format!(" ({program})") };

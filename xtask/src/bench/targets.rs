@@ -138,8 +138,10 @@ impl Target {
     }
 
     fn value(&self, column: Column, records: &[Record]) -> Option<f64> {
+        let numerics = (self.model == LLAMA_BF16).then_some("fast");
         let latest = |test: Test, wanted: &dyn Fn(&Record) -> bool| {
-            let of_test = |r: &&Record| r.model == self.model && r.test == test && !r.aside && column.has(r);
+            let alike = |r: &&Record| r.model == self.model && r.test == test && r.numerics.as_deref() == numerics;
+            let of_test = |r: &&Record| alike(r) && !r.aside && column.has(r);
             records.iter().rev().filter(of_test).find(|r| wanted(r))
         };
         let llama_cpp = |r: &Record| r.peer.starts_with("llama.cpp");
@@ -173,6 +175,7 @@ mod tests {
             commit: "abc".into(),
             machine: "X, AVX-512 VNNI, 2 cores".into(),
             isa: isa.into(),
+            numerics: None,
             model: LLAMA_Q4.into(),
             test,
             state: state.into(),
