@@ -11,7 +11,7 @@
 use crate::panel::ROWS;
 use bytemuck::Pod;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result};
-use inkstone_tensor::{NoMemory, Type};
+use inkstone_tensor::{DType, NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -170,6 +170,22 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..][..bytes]
     }
 
+    /// Some columns of its rows.
+    pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'a> {
+        let (block, bytes) = (self.ty.dtype.block(), self.ty.dtype.block_bytes());
+        let blocks = cols.start / block..cols.end.div_ceil(block);
+        assert!(blocks.start <= blocks.end && blocks.end * block <= self.ty.cols, "columns {cols:?} of {}", self.ty);
+        Columns {
+            dtype: self.ty.dtype,
+            skip: cols.start - blocks.start * block,
+            start: self.bytes.as_ptr().wrapping_add(blocks.start * bytes),
+            stride: self.ty.row_bytes() as usize,
+            bytes: blocks.len() * bytes,
+            rows: self.first..self.first + self.count,
+            _memory: std::marker::PhantomData,
+        }
+    }
+
     /// The encoded bytes of `count` rows, or as many as there are, from row `row` of the whole on.
     pub(crate) fn rows_from(&self, row: usize, count: usize) -> &'a [u8] {
         let bytes = self.ty.row_bytes() as usize;
@@ -191,6 +207,39 @@ impl<'a> View<'a> {
     /// A row of words, counted from the beginning of the whole.
     pub fn row<T: Pod>(&self, row: usize) -> &'a [T] {
         bytemuck::cast_slice(self.row_bytes(row))
+    }
+}
+
+/// Some columns of the rows of a matrix, to be read.
+pub(crate) struct Columns<'a> {
+    pub(crate) dtype: DType,
+    /// Values of a row before those that were asked for: columns are whole blocks of the dtype.
+    pub(crate) skip: usize,
+    /// Where they begin in the first row.
+    start: *const u8,
+    /// Bytes from a row to the next.
+    stride: usize,
+    /// Bytes of a row.
+    bytes: usize,
+    rows: Range<usize>,
+    _memory: std::marker::PhantomData<&'a [u8]>,
+}
+
+impl<'a> Columns<'a> {
+    /// The encoded bytes of neighbouring rows, counted from the beginning of the whole.
+    #[inline(always)]
+    pub(crate) fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
+        let all = &self.rows;
+        assert!(all.start <= rows.start && rows.end <= all.end, "rows {rows:?} of {all:?}");
+        let first = self.start.wrapping_add((rows.start - all.start) * self.stride);
+        let (stride, bytes) = (self.stride, self.bytes);
+        // SAFETY: rows and columns are those of the view that this was made of.
+        rows.enumerate().map(move |(i, _)| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
+    }
+
+    /// Values in a row.
+    pub(crate) fn values(&self) -> usize {
+        self.bytes / self.dtype.block_bytes() * self.dtype.block()
     }
 }
 

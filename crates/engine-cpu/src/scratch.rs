@@ -11,11 +11,19 @@ const ROWS: usize = 8;
 /// Floats that every kernel can have.
 const LEAST: usize = 1 << 14;
 
+/// Floats that lie in one line of the cache: loads of whole vectors then touch one line each.
+#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Line([f32; LINE]);
+
+/// Floats of a line.
+const LINE: usize = 16;
+
 /// Memory that a worker keeps between tiles. It is another worker's in the next run, and what it holds when
 /// [`Tile::first`](crate::Tile::first) is true is left over from any step.
 #[derive(Default)]
 pub struct Scratch {
-    floats: Vec<f32>,
+    floats: Vec<Line>,
     /// Of products.
     pub(crate) products: Buffers,
     /// Of sampling.
@@ -55,17 +63,18 @@ impl Need {
 }
 
 impl Scratch {
-    /// `n` floats of any value.
+    /// `n` floats of any value; they begin at a line of the cache.
     pub fn floats(&mut self, n: usize) -> &mut [f32] {
-        if self.floats.len() < n {
-            self.floats.resize(n, 0.0);
+        let lines = n.div_ceil(LINE);
+        if self.floats.len() < lines {
+            self.floats.resize(lines, Line::default());
         }
-        &mut self.floats[..n]
+        &mut bytemuck::cast_slice_mut(&mut self.floats)[..n]
     }
 
     /// Room for what a plan needs.
     pub(crate) fn reserve(&mut self, need: &Need) -> Result<(), NoMemory> {
-        room(&mut self.floats, need.floats)?;
+        room(&mut self.floats, need.floats.div_ceil(LINE))?;
         self.products.reserve(need.floats)?;
         room(&mut self.ids, need.positions)?;
         self.sampling.reserve(need.tokens, need.positions)

@@ -55,6 +55,12 @@ impl<'a> Places<'a> {
         Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
     }
 
+    /// Of a position and those behind it that lie on its page, at most `count`.
+    pub(crate) fn run(&self, position: usize, count: usize) -> Result<Range<usize>, StepError> {
+        let place = self.at(position)?;
+        Ok(place..place + count.min(self.page - position % self.page))
+    }
+
     /// Of a position.
     pub(crate) fn at(&self, position: usize) -> Result<usize, StepError> {
         let index = position / self.page;

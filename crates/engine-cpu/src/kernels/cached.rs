@@ -1,32 +1,71 @@
-//! Heads of cached keys and values as floats.
+//! Rows of a head in a cache, as they lie there and as floats.
 
-use super::decoded::decode_row;
+use super::attend::BLOCK;
 use crate::isa::{Floats, LANES};
-use crate::memory::View;
+use crate::memory::Columns;
+use crate::tile::Places;
 use inkstone_tensor::DType;
+use inkstone_tensor::step::StepError;
 use std::ops::Range;
 
-/// Columns `cols` of a row of a cache. Floats of 16 and of 32 bits are converted by vectors; `room` takes a row of any other
-/// dtype.
+/// The encoded rows of one block of positions of a head: keys and values.
+#[derive(Clone, Copy)]
+pub(super) struct BlockRows<'a> {
+    rows: [[&'a [u8]; BLOCK]; 2],
+    count: usize,
+}
+
+impl<'a> BlockRows<'a> {
+    /// None.
+    pub(super) fn none() -> BlockRows<'a> {
+        BlockRows { rows: [[&[]; BLOCK]; 2], count: 0 }
+    }
+
+    /// Of these positions, as many as a block has.
+    pub(super) fn find(
+        &mut self,
+        caches: [&Columns<'a>; 2],
+        places: &Places,
+        positions: Range<usize>,
+    ) -> Result<(), StepError> {
+        self.count = 0;
+        let mut position = positions.start;
+        while position < positions.end {
+            let run = places.run(position, positions.end - position)?;
+            position += run.len();
+            let at = self.count..self.count + run.len();
+            for (rows, cache) in self.rows.iter_mut().zip(caches) {
+                for (row, found) in rows[at.clone()].iter_mut().zip(cache.rows(run.clone())) {
+                    *row = found;
+                }
+            }
+            self.count = at.end;
+        }
+        Ok(())
+    }
+
+    pub(super) fn keys(&self) -> &[&'a [u8]] {
+        &self.rows[0][..self.count]
+    }
+
+    pub(super) fn values(&self) -> &[&'a [u8]] {
+        &self.rows[1][..self.count]
+    }
+}
+
+/// A row of a head as floats. Floats of 16 and of 32 bits are converted by vectors; `room` takes a row of any other dtype, which
+/// begins `skip` values before the head.
 #[inline(always)]
-pub(super) fn head<I: Floats>(
-    isa: I,
-    cache: &View,
-    place: usize,
-    cols: Range<usize>,
-    room: &mut [f32],
-    out: &mut [f32],
-) {
-    let two_bytes = || &cache.row_bytes(place)[2 * cols.start..2 * cols.end];
-    match cache.ty.dtype {
-        DType::F32 => out.copy_from_slice(&cache.row::<f32>(place)[cols]),
-        DType::F16 => widen::<I, true>(isa, two_bytes(), out),
-        DType::BF16 => widen::<I, false>(isa, two_bytes(), out),
+pub(super) fn decode<I: Floats>(isa: I, dtype: DType, row: &[u8], skip: usize, room: &mut [f32], out: &mut [f32]) {
+    match dtype {
+        DType::F32 => bytemuck::cast_slice_mut(out).copy_from_slice(row),
+        DType::F16 => widen::<I, true>(isa, row, out),
+        DType::BF16 => widen::<I, false>(isa, row, out),
         dtype => {
-            let first = cols.start / dtype.block() * dtype.block();
-            let decoded = &mut room[..cols.end.next_multiple_of(dtype.block()) - first];
-            decode_row(cache, place, first, decoded);
-            out.copy_from_slice(&decoded[cols.start - first..][..out.len()]);
+            let info = dtype.info();
+            let decode = info.decode.expect("operands that are no words can be decoded, as infer checks");
+            decode(row, &mut room[..row.len() / info.block_bytes * info.block]);
+            out.copy_from_slice(&room[skip..][..out.len()]);
         }
     }
 }
@@ -35,15 +74,21 @@ pub(super) fn head<I: Floats>(
 #[inline(always)]
 fn widen<I: Floats, const HALF: bool>(isa: I, bytes: &[u8], out: &mut [f32]) {
     for i in 0..out.len().div_ceil(LANES) {
-        let bytes = &bytes[2 * LANES * i..];
-        let mut padded = [0; 2 * LANES];
-        let part = match bytes.first_chunk() {
-            Some(part) => part,
-            None => {
-                padded[..bytes.len()].copy_from_slice(bytes);
-                &padded
-            }
-        };
-        isa.put(out, i, if HALF { isa.halves(part) } else { isa.upper_halves(part) });
+        let part = words(bytes, i);
+        isa.put(out, i, if HALF { isa.halves(&part) } else { isa.upper_halves(&part) });
+    }
+}
+
+/// 16 words of a row, from vector `i` on; zeros beyond its end.
+#[inline(always)]
+fn words(row: &[u8], i: usize) -> [u8; 2 * LANES] {
+    let row = &row[2 * LANES * i..];
+    match row.first_chunk() {
+        Some(part) => *part,
+        None => {
+            let mut padded = [0; 2 * LANES];
+            padded[..row.len()].copy_from_slice(row);
+            padded
+        }
     }
 }

@@ -27,6 +27,7 @@ type D = [__m256d; 4];
 impl Floats for Avx2 {
     type F = F;
     type D = D;
+    const COLUMNS: usize = 1;
 
     registers! { 2:
         floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));
@@ -130,6 +131,55 @@ impl Floats for Avx2 {
             }
         }
         out
+    }
+
+    #[inline(always)]
+    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
+        let zero = [0; 32];
+        // SAFETY: `self` proves that the machine has AVX2; loads and stores are of 32 bytes each.
+        unsafe {
+            let mut a = [_mm256_setzero_si256(); LANES];
+            for i in 0..LANES {
+                a[i] = _mm256_loadu_si256(rows[i].as_ptr().cast());
+            }
+            let (mut b, mut c, mut d) = (a, a, a);
+            // By halves of 4 columns: words of two rows.
+            for i in 0..8 {
+                b[i] = _mm256_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+                b[i + 8] = _mm256_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+            }
+            // By pairs of columns: words of four rows.
+            for half in 0..2 {
+                for i in 0..4 {
+                    let [p, q] = [b[8 * half + 2 * i], b[8 * half + 2 * i + 1]];
+                    c[8 * half + i] = _mm256_unpacklo_epi32(p, q);
+                    c[8 * half + 4 + i] = _mm256_unpackhi_epi32(p, q);
+                }
+            }
+            // By columns: words of eight rows.
+            for pair in 0..4 {
+                for i in 0..2 {
+                    let [p, q] = [c[4 * pair + 2 * i], c[4 * pair + 2 * i + 1]];
+                    d[4 * pair + i] = _mm256_unpacklo_epi64(p, q);
+                    d[4 * pair + 2 + i] = _mm256_unpackhi_epi64(p, q);
+                }
+            }
+            let mut out = [zero; LANES];
+            for i in 0..8 {
+                let [p, q] = [d[2 * i], d[2 * i + 1]];
+                _mm256_storeu_si256(out[i].as_mut_ptr().cast(), _mm256_permute2x128_si256::<0x20>(p, q));
+                _mm256_storeu_si256(out[i + 8].as_mut_ptr().cast(), _mm256_permute2x128_si256::<0x31>(p, q));
+            }
+            out
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        for line in bytes.chunks(64) {
+            // SAFETY: the address is of a byte that is there; and nothing is read.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
     }
 }
 

@@ -23,6 +23,7 @@ type D = [__m512d; 2];
 impl Floats for Avx512 {
     type F = F;
     type D = D;
+    const COLUMNS: usize = 4;
 
     simply! {
         floats(lanes: &F16x) -> F = _mm512_loadu_ps(lanes.as_ptr());
@@ -83,6 +84,16 @@ impl Floats for Avx512 {
     #[inline(always)]
     fn fold_max(self, a: F) -> f32 {
         self.avx2().fold_max(halves_of(self, a))
+    }
+
+    #[inline(always)]
+    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
+        self.avx2().transpose_words(rows)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        self.avx2().prefetch(bytes);
     }
 
     /// Pairs, pairs of pairs, then quarters change places.

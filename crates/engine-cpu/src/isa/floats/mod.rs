@@ -14,6 +14,8 @@ pub trait Floats: Isa {
     type F: Copy;
     /// 16 doubles.
     type D: Copy;
+    /// Vectors of columns of a tile of products that is held in registers, six rows high.
+    const COLUMNS: usize;
 
     /// Lanes as they lie in memory.
     fn floats(self, lanes: &F16x) -> Self::F;
@@ -56,6 +58,10 @@ pub trait Floats: Isa {
     fn fold_max(self, a: Self::F) -> f32;
     /// Lane i of vector j in lane j of vector i.
     fn transpose(self, a: [Self::F; LANES]) -> [Self::F; LANES];
+    /// Word i of row j as word j of row i; words have 16 bits.
+    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES];
+    /// Tells the memory that these bytes are read soon.
+    fn prefetch(self, bytes: &[u8]);
 
     /// Lanes as they lie in memory.
     fn doubles(self, lanes: &[f64; LANES]) -> Self::D;

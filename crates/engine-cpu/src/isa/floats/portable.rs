@@ -21,6 +21,7 @@ type D = [f64; LANES];
 impl Floats for Portable {
     type F = F;
     type D = D;
+    const COLUMNS: usize = 1;
 
     lanewise! {
         floats(lanes: &F16x; i) -> f32 = lanes[i];
@@ -81,6 +82,14 @@ impl Floats for Portable {
     fn transpose(self, a: [F; LANES]) -> [F; LANES] {
         from_fn(|i| from_fn(|j| a[j][i]))
     }
+
+    #[inline(always)]
+    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
+        from_fn(|i| from_fn(|b| rows[b / 2][2 * i + b % 2]))
+    }
+
+    #[inline(always)]
+    fn prefetch(self, _bytes: &[u8]) {}
 }
 
 /// By bits: no call, so that it is compiled for vectors. Exact.

@@ -1,0 +1,169 @@
+//! A block of one KV head as the register tiles want it.
+
+use super::tiles::{Half, QUERIES, Single, UpperHalf, Values};
+use super::{BLOCK, VECTORS};
+use crate::isa::{F16x, Floats, LANES};
+use crate::kernels::cached::{BlockRows, decode};
+use crate::memory::Columns;
+use inkstone_tensor::DType;
+
+/// Queries up to which values are decoded in registers, once for each tile of them, and not into memory.
+const FEW: usize = 2 * QUERIES;
+
+/// What is made of a block; columns beyond a head are zeros.
+pub(super) struct Block<'f> {
+    /// By d: the keys of 64 positions.
+    pub(super) keys: &'f mut [[F16x; VECTORS]],
+    /// By position; none where they are decoded in registers.
+    values: &'f mut [f32],
+    /// 16 rows of keys that are not of 16 bits.
+    rows: &'f mut [f32],
+    /// A row of a cache.
+    room: &'f mut [f32],
+}
+
+/// How the head of a KV head lies, and how it is read.
+#[derive(Clone, Copy)]
+pub(super) struct Format {
+    dtype: DType,
+    /// Values of a row before the head's.
+    skip: usize,
+    dim: usize,
+}
+
+impl Format {
+    pub(super) fn of(cache: &Columns, dim: usize) -> Format {
+        Format { dtype: cache.dtype, skip: cache.skip, dim }
+    }
+
+    /// Its values in whole vectors.
+    pub(super) fn padded(self) -> usize {
+        self.dim.next_multiple_of(LANES)
+    }
+
+    /// Whether a row is whole vectors of floats, of 16 or 32 bits.
+    fn is_direct(self) -> bool {
+        self.dim.is_multiple_of(LANES) && matches!(self.dtype, DType::F32 | DType::F16 | DType::BF16)
+    }
+
+    /// Whether values are decoded in registers.
+    fn in_registers(self, queries: usize) -> bool {
+        self.is_direct() && (queries <= FEW || self.dtype == DType::F32)
+    }
+}
+
+impl<'f> Block<'f> {
+    /// Floats that [`Block::split`] takes.
+    pub(super) fn floats(formats: [Format; 2], queries: usize, room: usize) -> usize {
+        let [k, v] = formats;
+        let values = if v.in_registers(queries) { 0 } else { BLOCK * v.padded() };
+        (BLOCK + LANES) * k.padded() + values + room
+    }
+
+    pub(super) fn split(floats: &'f mut [f32], formats: [Format; 2], queries: usize) -> Block<'f> {
+        let [k, v] = formats;
+        let (keys, floats) = floats.split_at_mut(BLOCK * k.padded());
+        let (rows, floats) = floats.split_at_mut(LANES * k.padded());
+        let values = if v.in_registers(queries) { 0 } else { BLOCK * v.padded() };
+        let (values, room) = floats.split_at_mut(values);
+        rows.fill(0.0);
+        values.fill(0.0);
+        let keys = keys.as_chunks_mut::<LANES>().0.as_chunks_mut::<VECTORS>().0;
+        Block { keys, values, rows, room }
+    }
+
+    /// Turns the keys, 16 positions at a time; the values of the block are fetched meanwhile. Positions beyond it have any
+    /// keys.
+    #[inline(always)]
+    pub(super) fn load_keys<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
+        let values = rows.values();
+        for (at, keys) in rows.keys().chunks(LANES).enumerate() {
+            for row in values.iter().skip(at * LANES).take(LANES) {
+                isa.prefetch(row);
+            }
+            match format.dtype {
+                DType::F16 => self.turn_words::<I, true>(isa, keys, at),
+                DType::BF16 => self.turn_words::<I, false>(isa, keys, at),
+                _ => self.turn_floats(isa, format, keys, at),
+            }
+        }
+    }
+
+    /// Vector `at` of the positions of each d, from rows of 16 bits a value.
+    #[inline(always)]
+    fn turn_words<I: Floats, const HALF: bool>(&mut self, isa: I, rows: &[&[u8]], at: usize) {
+        let mut parts: [(&[[u8; 2 * LANES]], &[u8]); LANES] = [(&[], &[]); LANES];
+        for (t, parts) in parts.iter_mut().enumerate() {
+            *parts = rows[t.min(rows.len() - 1)].as_chunks();
+        }
+        for (i, keys) in self.keys.chunks_exact_mut(LANES).enumerate() {
+            let mut padded = [[0; 2 * LANES]; LANES];
+            let mut square = [&[0; 2 * LANES]; LANES];
+            if i < parts[0].0.len() {
+                for t in 0..LANES {
+                    square[t] = &parts[t].0[i];
+                }
+            } else {
+                for (padded, (_, rest)) in padded.iter_mut().zip(parts) {
+                    padded[..rest.len()].copy_from_slice(rest);
+                }
+                square = padded.each_ref();
+            }
+            let square = isa.transpose_words(square);
+            for (keys, part) in keys.iter_mut().zip(&square) {
+                keys[at] = isa.lanes(if HALF { isa.halves(part) } else { isa.upper_halves(part) });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize) {
+        let stride = format.padded();
+        for (row, out) in rows.iter().zip(self.rows.chunks_exact_mut(stride)) {
+            decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
+        }
+        for (i, keys) in self.keys.chunks_exact_mut(LANES).enumerate() {
+            let mut square = [isa.splat_float(0.0); LANES];
+            for (t, lanes) in square.iter_mut().enumerate() {
+                *lanes = isa.take(&self.rows[t * stride..], i, 0.0);
+            }
+            for (keys, lanes) in keys.iter_mut().zip(isa.transpose(square)) {
+                keys[at] = isa.lanes(lanes);
+            }
+        }
+    }
+
+    /// Decodes values into memory, where they are not decoded in registers.
+    #[inline(always)]
+    pub(super) fn load_values<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
+        for (row, out) in rows.values().iter().zip(self.values.chunks_exact_mut(format.padded())) {
+            decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
+        }
+    }
+
+    /// The rows of the values: as they lie in the cache, or as they were decoded.
+    pub(super) fn values<'a>(
+        &'a self,
+        format: Format,
+        rows: &'a BlockRows,
+        decoded: &'a mut [&'a [u8]; BLOCK],
+    ) -> &'a [&'a [u8]] {
+        if self.values.is_empty() {
+            return rows.values();
+        }
+        for (row, floats) in decoded.iter_mut().zip(self.values.chunks_exact(format.padded())) {
+            *row = bytemuck::cast_slice(floats);
+        }
+        decoded
+    }
+
+    /// Adds values to what queries have seen.
+    #[inline(always)]
+    pub(super) fn add<I: Floats, const Q: usize>(&self, isa: I, format: Format, values: Values<Q>) {
+        match format.dtype {
+            DType::F16 if self.values.is_empty() => values.add::<I, Half>(isa),
+            DType::BF16 if self.values.is_empty() => values.add::<I, UpperHalf>(isa),
+            _ => values.add::<I, Single>(isa),
+        }
+    }
+}

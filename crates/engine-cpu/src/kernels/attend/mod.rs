@@ -1,0 +1,271 @@
+//! Causal attention in blocks of 64 positions with an online softmax in the order of blocks, in segments of 2,048 positions
+//! that are merged in their order. Blocks and segments begin at absolute positions, so a row gives the same bits in any
+//! chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of 16 lanes that
+//! is folded after each block. Queries of one KV head go through a block together, a few at a time in registers.
+
+mod block;
+mod seen;
+mod tiles;
+
+use super::cached::BlockRows;
+use super::on;
+use crate::isa::{Body, F16x, Floats, LANES};
+use crate::memory::Columns;
+use crate::tile::{Places, Tile, step_rows};
+use block::{Block, Format};
+use inkstone_compute::Tiling;
+use inkstone_tensor::ops::Attend;
+use inkstone_tensor::step::{Row, StepError};
+use inkstone_tensor::{Op, Type};
+use seen::Seen;
+use smallvec::SmallVec;
+use tiles::{QUERIES, Values, scores};
+
+/// Positions in a block.
+pub(super) const BLOCK: usize = 64;
+/// Vectors of scores of a block.
+const VECTORS: usize = BLOCK / LANES;
+/// Positions in a segment.
+const SEGMENT: usize = 2048;
+/// Rows of a tile, which share the decoded blocks.
+const ROWS: usize = 16;
+
+/// A tile is some rows and one KV head with its queries.
+pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
+    let kv_heads = if let Op::Attend(op) = op { op.kv_heads.max(1) } else { 1 };
+    let cols = outs.first().map_or(1, |t| t.cols);
+    Tiling { row_block: ROWS, col_block: cols.div_ceil(kv_heads) }
+}
+
+pub(super) fn attend<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
+    on!(I, body, tile)
+}
+
+#[inline(always)]
+fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Attend(op) = tile.op else { unreachable!("the kernel of attend") };
+    let [q, k, v, rows] = [tile.ins[0], tile.ins[1], tile.ins[2], tile.ins[3]];
+    let all: SmallVec<[Row; ROWS]> =
+        step_rows(&rows).skip(tile.rows.start - rows.first).take(tile.rows.len()).collect();
+    let out = &mut tile.outs[0];
+    let (k_dim, v_dim) = (k.ty.cols / op.kv_heads, v.ty.cols / op.kv_heads);
+    let group = op.heads / op.kv_heads;
+    let kv_heads = out.cols.start / (v_dim * group)..out.cols.end.div_ceil(v_dim * group);
+    // Rows of one sequence are neighbours.
+    let mut from = 0;
+    while from < all.len() {
+        let count = all[from..].iter().take_while(|r| r.seq == all[from].seq).count();
+        let places = Places::of(tile.step, all[from].seq, op.group, tile.sizes.slots)?;
+        let first = tile.rows.start + from;
+        for kv_head in kv_heads.clone() {
+            let cols = |dim: usize| kv_head * dim..(kv_head + 1) * dim;
+            let head = Head::new(op, [k.columns(cols(k_dim)), v.columns(cols(v_dim))], [k_dim, v_dim]);
+            let x = &q.all::<f32>()[(first - q.first) * q.ty.cols + cols(k_dim * group).start..];
+            let queries = Queries { x, stride: q.ty.cols, group, dim: k_dim };
+            let floats = tile.scratch.floats(head.floats(count));
+            let seen = head.attend(isa, &queries, &all[from..from + count], &places, floats)?;
+            for i in 0..count {
+                let cols = cols(v_dim * group).start - out.cols.start;
+                let out = &mut out.row::<f32>(first + i)[cols..][..v_dim * group];
+                for (head, out) in out.chunks_exact_mut(v_dim).enumerate() {
+                    seen.put(isa, i * group + head, out);
+                }
+            }
+        }
+        from += count;
+    }
+    Ok(())
+}
+
+/// The queries of one KV head of neighbouring rows.
+pub(super) struct Queries<'a> {
+    /// From the first query on.
+    pub(super) x: &'a [f32],
+    /// From a row to the next.
+    pub(super) stride: usize,
+    /// Queries of a row.
+    pub(super) group: usize,
+    /// Values of a query.
+    pub(super) dim: usize,
+}
+
+impl<'a> Queries<'a> {
+    fn get(&self, i: usize) -> &'a [f32] {
+        &self.x[i / self.group * self.stride + i % self.group * self.dim..][..self.dim]
+    }
+}
+
+/// One KV head of a layer.
+pub(super) struct Head<'a> {
+    /// Keys, values.
+    caches: [Columns<'a>; 2],
+    formats: [Format; 2],
+    /// Query heads.
+    group: usize,
+    scale: f32,
+}
+
+impl<'a> Head<'a> {
+    /// In these columns of keys and values, of so many values each.
+    pub(super) fn new(op: &Attend, caches: [Columns<'a>; 2], dims: [usize; 2]) -> Head<'a> {
+        let formats = [Format::of(&caches[0], dims[0]), Format::of(&caches[1], dims[1])];
+        Head { caches, formats, group: op.heads / op.kv_heads, scale: op.scale as f32 }
+    }
+
+    /// Floats of scratch for so many rows.
+    pub(super) fn floats(&self, rows: usize) -> usize {
+        let queries = rows * self.group;
+        self.block_floats(queries) + 2 * Seen::floats(queries, self.vectors())
+    }
+
+    fn block_floats(&self, queries: usize) -> usize {
+        let room = self.caches[0].values().max(self.caches[1].values());
+        Block::floats(self.formats, queries, room.next_multiple_of(LANES))
+    }
+
+    /// Of values.
+    fn vectors(&self) -> usize {
+        self.formats[1].padded() / LANES
+    }
+
+    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says.
+    #[inline(always)]
+    pub(super) fn attend<'f, I: Floats>(
+        &self,
+        isa: I,
+        queries: &Queries,
+        rows: &[Row],
+        places: &Places,
+        floats: &'f mut [f32],
+    ) -> Result<Seen<'f>, StepError> {
+        let count = rows.len() * self.group;
+        let (block, floats) = floats.split_at_mut(self.block_floats(count));
+        let (seen, floats) = floats.split_at_mut(Seen::floats(count, self.vectors()));
+        let (mut seen, mut segment) = (Seen::split(seen, count), Seen::split(floats, count));
+        let mut block = Block::split(block, self.formats, count);
+        let caches = [&self.caches[0], &self.caches[1]];
+        let end = rows.iter().map(|r| r.position as usize + 1).max().unwrap_or(0);
+        let positions = |begin: usize| begin..end.min(begin + BLOCK);
+        // Those of a block, and of the next, in turns.
+        let mut found = [BlockRows::none(), BlockRows::none()];
+        found[0].find(caches, places, positions(0))?;
+        for from in (0..end).step_by(SEGMENT) {
+            segment.clear();
+            for begin in (from..end.min(from + SEGMENT)).step_by(BLOCK) {
+                let at = begin / BLOCK % 2;
+                found[1 - at].find(caches, places, positions(begin + BLOCK))?;
+                block.load_keys(isa, self.formats[0], &found[at]);
+                block.load_values(isa, self.formats[1], &found[at]);
+                let sight = Sight { rows, begin, found: &found[at], next: &found[1 - at] };
+                self.see(isa, &block, queries, &sight, &mut segment);
+            }
+            for (i, _) in rows.iter().enumerate().filter(|(_, r)| r.position as usize >= from) {
+                for query in i * self.group..(i + 1) * self.group {
+                    seen.merge(isa, &segment, query, from == 0);
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// A block: tiles of neighbouring queries that see any of it.
+    #[inline(always)]
+    fn see<I: Floats>(&self, isa: I, block: &Block, queries: &Queries, sight: &Sight, seen: &mut Seen) {
+        let mut decoded: [&[u8]; BLOCK] = [&[]; BLOCK];
+        let values = block.values(self.formats[1], sight.found, &mut decoded);
+        let call = Call { head: self, block, queries, sight, values };
+        let all = sight.rows.len() * self.group;
+        let (mut first, mut is_first) = (0, true);
+        while first < all {
+            let run = (first..all).take_while(|q| sight.count(q / self.group) > 0).count();
+            if run == 0 {
+                first += self.group;
+                continue;
+            }
+            let count = run.div_ceil(run.div_ceil(QUERIES));
+            let ahead = if is_first { sight.next.keys() } else { &[] };
+            match count {
+                1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, ahead, seen }),
+                2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, ahead, seen }),
+                3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, ahead, seen }),
+                4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, ahead, seen }),
+                5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, ahead, seen }),
+                _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, ahead, seen }),
+            }
+            first += count;
+            is_first = false;
+        }
+    }
+}
+
+/// A block of positions, and who sees how much of it.
+struct Sight<'c, 'a> {
+    rows: &'c [Row],
+    /// Its first position.
+    begin: usize,
+    found: &'c BlockRows<'a>,
+    /// Of the block that follows.
+    next: &'c BlockRows<'a>,
+}
+
+impl Sight<'_, '_> {
+    /// How many of its positions a row sees.
+    fn count(&self, row: usize) -> usize {
+        (self.rows[row].position as usize + 1).saturating_sub(self.begin).min(BLOCK)
+    }
+}
+
+/// What tiles of queries have in common in a block.
+struct Call<'c, 'a> {
+    head: &'c Head<'a>,
+    block: &'c Block<'c>,
+    queries: &'c Queries<'c>,
+    sight: &'c Sight<'c, 'a>,
+    values: &'c [&'c [u8]],
+}
+
+/// A tile of `Q` queries. Compiled for itself, not into what calls it.
+struct TileOf<'c, 'a, 's, I, const Q: usize> {
+    isa: I,
+    call: &'c Call<'c, 'a>,
+    /// The first query.
+    first: usize,
+    ahead: &'c [&'a [u8]],
+    seen: &'c mut Seen<'s>,
+}
+
+impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let TileOf { isa, call, first, ahead, seen } = self;
+        let Call { head, block, queries, sight, values } = *call;
+        let (mut x, mut counts): ([&[f32]; Q], [usize; Q]) = ([&[]; Q], [0; Q]);
+        for q in 0..Q {
+            x[q] = queries.get(first + q);
+            counts[q] = sight.count((first + q) / head.group);
+        }
+        let mut weights = [[[0.0; LANES]; VECTORS]; Q];
+        scores(isa, x, &block.keys[..queries.dim], &mut weights);
+        let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
+        let weights = weights.as_flattened().as_flattened();
+        // What all of them see, then what only some do.
+        let vectors = head.vectors();
+        let sums: &mut [F16x] = &mut seen.sums[first * vectors..][..Q * vectors];
+        let all = counts.iter().copied().min().unwrap_or(0);
+        let mut of: [&[f32]; Q] = [&[]; Q];
+        for q in 0..Q {
+            of[q] = &weights[q * BLOCK..][..BLOCK];
+        }
+        let format = head.formats[1];
+        block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
+        for q in 0..Q {
+            if counts[q] > all {
+                let (rows, weights) = (&values[all..counts[q]], [&of[q][all..]]);
+                let sums = &mut seen.sums[(first + q) * vectors..][..vectors];
+                block.add(isa, format, Values { rows, weights, before: [1.0], sums, ahead: &[] });
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Tiles in registers: some queries times vectors of columns. Each result is one chain of fused multiply-adds, in the order
+//! of d for scores and of positions for values, so the shape of a tile changes no bit.
+
+use super::VECTORS;
+use crate::isa::{F16x, Floats};
+
+/// Most queries of a tile.
+pub(super) const QUERIES: usize = 6;
+
+/// How rows of values are encoded.
+pub(super) trait Encoding {
+    /// Bytes of a vector.
+    const BYTES: usize;
+    /// The first vector of some bytes.
+    fn lanes<I: Floats>(isa: I, bytes: &[u8]) -> I::F;
+}
+
+macro_rules! encoding {
+    ($name:ident, $bytes:literal, ($isa:ident, $x:ident) => $lanes:expr) => {
+        pub(super) struct $name;
+
+        impl Encoding for $name {
+            const BYTES: usize = $bytes;
+
+            #[inline(always)]
+            fn lanes<I: Floats>($isa: I, bytes: &[u8]) -> I::F {
+                let $x = bytes.first_chunk::<$bytes>().expect("rows have whole vectors");
+                $lanes
+            }
+        }
+    };
+}
+
+encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
+encoding!(Half, 32, (isa, x) => isa.halves(x));
+encoding!(UpperHalf, 32, (isa, x) => isa.upper_halves(x));
+
+/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d.
+#[inline(always)]
+pub(super) fn scores<I: Floats, const Q: usize>(
+    isa: I,
+    queries: [&[f32]; Q],
+    keys: &[[F16x; VECTORS]],
+    out: &mut [[F16x; VECTORS]; Q],
+) {
+    match I::COLUMNS {
+        4 => scores_at::<I, Q, 4>(isa, queries, keys, 0, out),
+        _ => {
+            for at in 0..VECTORS {
+                scores_at::<I, Q, 1>(isa, queries, keys, at, out);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn scores_at<I: Floats, const Q: usize, const N: usize>(
+    isa: I,
+    mut queries: [&[f32]; Q],
+    keys: &[[F16x; VECTORS]],
+    at: usize,
+    out: &mut [[F16x; VECTORS]; Q],
+) {
+    for query in &mut queries {
+        *query = &query[..keys.len()];
+    }
+    let mut sums = [[isa.splat_float(0.0); N]; Q];
+    for (d, keys) in keys.iter().enumerate() {
+        let mut lanes = [isa.splat_float(0.0); N];
+        for n in 0..N {
+            lanes[n] = isa.floats(&keys[at + n]);
+        }
+        for q in 0..Q {
+            let x = isa.splat_float(queries[q][d]);
+            for n in 0..N {
+                sums[q][n] = isa.fma(x, lanes[n], sums[q][n]);
+            }
+        }
+    }
+    for q in 0..Q {
+        for n in 0..N {
+            out[q][at + n] = isa.lanes(sums[q][n]);
+        }
+    }
+}
+
+/// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `ahead` is
+/// fetched meanwhile.
+pub(super) struct Values<'a, const Q: usize> {
+    pub(super) rows: &'a [&'a [u8]],
+    /// As many as rows, at least.
+    pub(super) weights: [&'a [f32]; Q],
+    pub(super) before: [f32; Q],
+    /// Vectors of the first query, of the second ...
+    pub(super) sums: &'a mut [F16x],
+    pub(super) ahead: &'a [&'a [u8]],
+}
+
+impl<const Q: usize> Values<'_, Q> {
+    #[inline(always)]
+    pub(super) fn add<I: Floats, E: Encoding>(self, isa: I) {
+        let Values { rows, weights, before, sums, mut ahead } = self;
+        let vectors = sums.len() / Q;
+        let mut at = 0;
+        while at < vectors {
+            let side = I::COLUMNS.min(vectors - at);
+            let side = match side {
+                4.. => columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, ahead),
+                2..4 => columns::<I, E, Q, 2>(isa, rows, weights, before, sums, at, ahead),
+                _ => columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, ahead),
+            };
+            at += side;
+            ahead = &[];
+        }
+    }
+}
+
+/// `N` vectors of columns from `at` on; gives `N`.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
+    isa: I,
+    rows: &[&[u8]],
+    mut weights: [&[f32]; Q],
+    before: [f32; Q],
+    sums: &mut [F16x],
+    at: usize,
+    ahead: &[&[u8]],
+) -> usize {
+    for weights in &mut weights {
+        *weights = &weights[..rows.len()];
+    }
+    let vectors = sums.len() / Q;
+    let mut lanes = [[isa.splat_float(0.0); N]; Q];
+    for q in 0..Q {
+        let before = isa.splat_float(before[q]);
+        for n in 0..N {
+            lanes[q][n] = isa.product(isa.floats(&sums[q * vectors + at + n]), before);
+        }
+    }
+    for (t, row) in rows.iter().enumerate() {
+        if let Some(ahead) = ahead.get(t) {
+            isa.prefetch(ahead);
+        }
+        let row = &row[at * E::BYTES..][..N * E::BYTES];
+        let mut values = [isa.splat_float(0.0); N];
+        for n in 0..N {
+            values[n] = E::lanes(isa, &row[n * E::BYTES..]);
+        }
+        for q in 0..Q {
+            let weight = isa.splat_float(weights[q][t]);
+            for n in 0..N {
+                lanes[q][n] = isa.fma(weight, values[n], lanes[q][n]);
+            }
+        }
+    }
+    for q in 0..Q {
+        for n in 0..N {
+            sums[q * vectors + at + n] = isa.lanes(lanes[q][n]);
+        }
+    }
+    N
+}
