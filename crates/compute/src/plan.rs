@@ -77,7 +77,7 @@ pub struct Arg {
 
 /// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns. Blocks
 /// of columns go through the results that are cut by columns one after the other: a tile owns columns of one of them and
-/// none of the others.
+/// none of the others. Of a state that is cut by columns each block owns a part of its own, whichever places they are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// What is cut into blocks of rows.
@@ -91,8 +91,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The tiles of a step with these operands and results, as a kernel cuts them. States are not cut by columns: their
-    /// places are the step's to name.
+    /// The tiles of a step with these operands and results, as a kernel cuts them.
     pub fn new(tiling: Tiling, ins: &[Type], outs: &[Type]) -> Grid {
         let Tiling { row_block, col_block } = tiling;
         let uncut = Grid { rows: Grid::along(ins, outs), row_block, col_block, col_blocks: 1 };
@@ -102,12 +101,24 @@ impl Grid {
         let blocks = outs.iter().filter(|t| !t.state).map(|t| uncut.blocks_of(t.cols));
         Grid { col_blocks: blocks.fold(0, usize::saturating_add).max(1), ..uncut }
     }
-    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes.
+    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes; it is cut by columns
+    /// where it has a part for each block.
     pub fn cut(&self, ty: &Type, write: bool) -> Cut {
         Cut {
             rows: self.row_block != usize::MAX && ty.rows == self.rows && !ty.state,
-            cols: write && self.col_blocks > 1 && !ty.state,
+            cols: write && self.col_blocks > 1 && (!ty.state || self.parts(ty)),
         }
+    }
+    /// Whether the columns of a state are as many equal parts as there are blocks of columns, each of whole blocks of its
+    /// dtype.
+    pub fn parts(&self, state: &Type) -> bool {
+        let whole = state.dtype.block().checked_mul(self.col_blocks);
+        whole.is_some_and(|n| n > 0 && state.cols.is_multiple_of(n))
+    }
+    /// The columns that the tiles of block `block` own of a state of `cols` columns that is cut by columns.
+    pub fn part(&self, block: usize, cols: usize) -> Range<usize> {
+        let size = cols / self.col_blocks.max(1);
+        block.saturating_mul(size).min(cols)..block.saturating_add(1).saturating_mul(size).min(cols)
     }
     /// Blocks of columns that a cut result takes.
     pub fn blocks_of(&self, cols: usize) -> usize {
@@ -155,7 +166,8 @@ impl Step {
     pub fn first_blocks(&self) -> impl Iterator<Item = usize> {
         self.outs().scan(0usize, |next, a| {
             let first = *next;
-            *next = first.saturating_add(if a.cut.cols { self.grid.blocks_of(a.ty.cols) } else { 0 });
+            let takes = a.cut.cols && !a.ty.state;
+            *next = first.saturating_add(if takes { self.grid.blocks_of(a.ty.cols) } else { 0 });
             Some(first)
         })
     }

@@ -3,7 +3,8 @@
 //!
 //! The argument, for every view: [`Program::new`](crate::program) has checked that arguments lie inside their buffers,
 //! that no two regions share a buffer, that no result of a step overlaps what the step reads or its other results, that
-//! tiles of a step which may run at once write disjoint parts, and that a state is written by one tile alone; the waits
+//! tiles of a step which may run at once write disjoint parts, and that a state, or each part of its columns, is written
+//! by one tile alone; the waits
 //! of the tile program keep a step that writes bytes apart from every other that touches them. The host reads and
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
@@ -172,18 +173,8 @@ impl<'a> View<'a> {
 
     /// Some columns of its rows.
     pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'a> {
-        let (block, bytes) = (self.ty.dtype.block(), self.ty.dtype.block_bytes());
-        let blocks = cols.start / block..cols.end.div_ceil(block);
-        assert!(blocks.start <= blocks.end && blocks.end * block <= self.ty.cols, "columns {cols:?} of {}", self.ty);
-        Columns {
-            dtype: self.ty.dtype,
-            skip: cols.start - blocks.start * block,
-            start: self.bytes.as_ptr().wrapping_add(blocks.start * bytes),
-            stride: self.ty.row_bytes() as usize,
-            bytes: blocks.len() * bytes,
-            rows: self.first..self.first + self.count,
-            _memory: std::marker::PhantomData,
-        }
+        let whole = self.bytes.as_ptr().wrapping_sub(self.first * self.ty.row_bytes() as usize);
+        Columns::new(self.ty, whole, self.first..self.first + self.count, cols)
     }
 
     /// The encoded bytes of `count` rows, or as many as there are, from row `row` of the whole on.
@@ -215,7 +206,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) dtype: DType,
     /// Values of a row before those that were asked for: columns are whole blocks of the dtype.
     pub(crate) skip: usize,
-    /// Where they begin in the first row.
+    /// Where they begin in the first row of the whole.
     start: *const u8,
     /// Bytes from a row to the next.
     stride: usize,
@@ -226,15 +217,32 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
+    /// Of a matrix that begins at `whole`, of which these rows, and blocks that have these columns, may be read for as long
+    /// as this lives.
+    fn new(ty: Type, whole: *const u8, rows: Range<usize>, cols: Range<usize>) -> Columns<'a> {
+        let (block, bytes) = (ty.dtype.block(), ty.dtype.block_bytes());
+        let blocks = cols.start / block..cols.end.div_ceil(block);
+        assert!(blocks.start <= blocks.end && blocks.end * block <= ty.cols, "columns {cols:?} of {ty}");
+        Columns {
+            dtype: ty.dtype,
+            skip: cols.start - blocks.start * block,
+            start: whole.wrapping_add(blocks.start * bytes),
+            stride: ty.row_bytes() as usize,
+            bytes: blocks.len() * bytes,
+            rows,
+            _memory: std::marker::PhantomData,
+        }
+    }
+
     /// The encoded bytes of neighbouring rows, counted from the beginning of the whole.
     #[inline(always)]
     pub(crate) fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
         let all = &self.rows;
         assert!(all.start <= rows.start && rows.end <= all.end, "rows {rows:?} of {all:?}");
-        let first = self.start.wrapping_add((rows.start - all.start) * self.stride);
+        let first = self.start.wrapping_add(rows.start * self.stride);
         let (stride, bytes) = (self.stride, self.bytes);
         // SAFETY: rows and columns are those of the view that this was made of.
-        rows.enumerate().map(move |(i, _)| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
+        (0..rows.len()).map(move |i| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
     }
 
     /// Values in a row.
@@ -280,6 +288,12 @@ impl ViewMut<'_> {
     /// Its part of a row of words, counted from the beginning of the whole.
     pub fn row<T: Pod>(&mut self, row: usize) -> &mut [T] {
         bytemuck::cast_slice_mut(self.row_bytes(row))
+    }
+
+    /// Some of its columns, to be read; nothing is written meanwhile.
+    pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'_> {
+        assert!(self.cols.start <= cols.start && cols.end <= self.cols.end, "columns {cols:?} of {:?}", self.cols);
+        Columns::new(self.ty, self.place.start, self.rows.clone(), cols)
     }
 
     /// All words, if it is all columns of its rows.

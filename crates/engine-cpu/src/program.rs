@@ -257,7 +257,11 @@ impl Program {
         });
         let ins: SmallVec<[View; 16]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
-            let cols = if o.cut.cols { grid.columns(col_block, o.first_block, o.ty.cols) } else { 0..o.ty.cols };
+            let cols = match o.cut.cols {
+                true if o.ty.state => grid.part(col_block, o.ty.cols),
+                true => grid.columns(col_block, o.first_block, o.ty.cols),
+                false => 0..o.ty.cols,
+            };
             // SAFETY: as above; the cuts of the tiles of a step are disjoint.
             unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
         });

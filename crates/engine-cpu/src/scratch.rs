@@ -8,8 +8,8 @@ use inkstone_tensor::{NoMemory, Op, Sizes};
 
 /// Rows of a step up to which nothing is allocated; larger ones are chunks of prompts, which may let memory grow.
 const ROWS: usize = 8;
-/// Floats that every kernel can have.
-const LEAST: usize = 1 << 14;
+/// Floats that every kernel can have: a block of attention with the widest heads is not more.
+const LEAST: usize = 1 << 16;
 
 /// Floats that lie in one line of the cache: loads of whole vectors then touch one line each.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]

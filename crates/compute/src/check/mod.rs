@@ -175,7 +175,10 @@ fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
     if let Some(a) = step.ins().find(|a| a.cut.cols) {
         return Err(format!("operand {a} {} is cut by columns, allowed: results", a.ty));
     }
-    let cut = step.outs().filter(|a| a.cut.cols).map(|a| grid.blocks_of(a.ty.cols));
+    if let Some(a) = step.outs().find(|a| a.cut.cols && a.ty.state && !grid.parts(&a.ty)) {
+        return Err(format!("state {a} {} is cut into {} parts that are no whole blocks", a.ty, grid.col_blocks));
+    }
+    let cut = step.outs().filter(|a| a.cut.cols && !a.ty.state).map(|a| grid.blocks_of(a.ty.cols));
     let takes = cut.fold(0, usize::saturating_add).max(1);
     if takes != grid.col_blocks {
         return Err(format!("{} blocks of {} columns, its results take {takes}", grid.col_blocks, grid.col_block));

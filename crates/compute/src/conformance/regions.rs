@@ -6,7 +6,7 @@ use super::cases::{Case, Operand};
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Layout};
 use inkstone_tensor::body::{Body, Node, Region, ValueId};
-use inkstone_tensor::ops::{Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
+use inkstone_tensor::ops::{Attend, Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
@@ -101,8 +101,11 @@ pub(super) fn all() -> Vec<Case> {
                 linear_map(rows, dtype, to, true),
             ]
         });
-        let writes =
-            [DType::F32, DType::F16].into_iter().flat_map(move |d| [write(rows, d, false), write(rows, d, true)]);
+        let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
+        let writes = caches.flat_map(move |d| {
+            let with = |norms, attends| write(rows, d, norms, attends);
+            [with(false, false), with(true, false), with(false, true), with(true, true)]
+        });
         products.chain([norm_quantize(rows)]).chain(writes)
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
@@ -190,23 +193,29 @@ fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Ca
     s.region("linear_map", rows, &[y])
 }
 
-/// Four query heads and two of keys and values, of 24 values each, of which 20 turn.
-fn write(rows: usize, cache: DType, norms: bool) -> Case {
-    const DIM: usize = 24;
+/// Four query heads and two of keys and values, of which all but four values turn. One head is no whole block of a cache that
+/// has blocks.
+fn write(rows: usize, cache: DType, norms: bool, attends: bool) -> Case {
+    let dim = if cache.block() > 1 { 16 } else { 24 };
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
-        let x = s.values(DType::F32, n * DIM);
-        (x, norms.then(|| s.weight(DType::F32, 1, DIM)))
+        let x = s.values(DType::F32, n * dim);
+        (x, norms.then(|| s.weight(DType::F32, 1, dim)))
     };
     let (q, k) = (heads(&mut s, 4), heads(&mut s, 2));
-    let v = s.values(DType::F32, 2 * DIM);
+    let v = s.values(DType::F32, 2 * dim);
     let positions = s.operand(Operand::Rows(1));
-    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::new(cache, Dim::Slots, 2 * DIM).state())));
+    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::new(cache, Dim::Slots, 2 * dim).state())));
     let normed = [q, k].map(|(x, w)| w.map_or(x, |w| s.node(RmsNorm { eps: 1e-6 }, &[x, w])));
-    let frequencies: Arc<[f64]> = (0..10).map(|i| 1.0 / f64::from(1 << i)).collect();
-    let rope = Rope { head_dim: DIM, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
+    let frequencies: Arc<[f64]> = (0..dim / 2 - 2).map(|i| 1.0 / f64::from(1 << i)).collect();
+    let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] =
         [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite { group: 0 }, &[c, x, positions]));
-    s.region(if norms { "norm_rope_write" } else { "rope_write" }, rows, &[q, keys, values])
+    if !attends {
+        return s.region(if norms { "norm_rope_write" } else { "rope_write" }, rows, &[q, keys, values]);
+    }
+    let attend = Attend { heads: 4, kv_heads: 2, scale: 0.25, group: 0 };
+    let x = s.node(attend, &[q, keys, values, positions]);
+    s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

@@ -14,6 +14,7 @@ mod product;
 mod quantize;
 mod rms_norm;
 mod rope;
+mod rope_attend;
 mod rope_write;
 mod state;
 
@@ -49,8 +50,9 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("advance", state::advance, whole),
 ];
 
-/// What the regions before attention do. One tile does all rows, so they are few.
-const WRITE: &[(&str, Numerics)] = &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION)];
+/// What the regions around attention do, which begin with rotations and writes. One tile does all rows, so they are few.
+const WRITE: &[(&str, Numerics)] =
+    &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION), ("attend", F32)];
 /// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
 const FEW: usize = 8;
 
@@ -112,7 +114,8 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
         kernel(name, "embed", copies::embed, rest)
     };
-    let write = || Kernel { rows: FEW, members: WRITE, ..common(F32, whole) };
+    let write = || Kernel { rows: FEW, members: &WRITE[..3], ..common(F32, whole) };
+    let attend = || Kernel { rows: FEW, members: WRITE, ..common(F32, rope_attend::tiling) };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
@@ -133,6 +136,8 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "layer_norm", "layer_norm", layer_norm::layer_norm, common(F32, by_rows)))
         .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))
+        .chain(vectored!(sets, "rope_attend", "rope_attend", rope_attend::rope_attend, attend()))
+        .chain(vectored!(sets, "norm_rope_attend", "norm_rope_attend", rope_attend::rope_attend, attend()))
         .chain(vectored!(sets, "rope_write", "rope_write", rope_write::rope_write, write()))
         .chain(vectored!(sets, "norm_rope_write", "norm_rope_write", rope_write::rope_write, write()))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))

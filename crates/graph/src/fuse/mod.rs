@@ -39,6 +39,8 @@ const PROPOSALS: &[(&str, Find)] = &[
     ("linear_map", Find::Region(linear_map::linear_map)),
     ("norm_linear", Find::Region(norm_linear::norm_linear)),
     ("norm_quantize", Find::Region(norm_quantize::norm_quantize)),
+    ("norm_rope_attend", Find::Region(rope_write::norm_rope_attend)),
+    ("rope_attend", Find::Region(rope_write::rope_attend)),
     ("norm_rope_write", Find::Region(rope_write::norm_rope_write)),
     ("rope_write", Find::Region(rope_write::rope_write)),
 ];

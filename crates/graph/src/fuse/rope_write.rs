@@ -1,4 +1,4 @@
-//! What is between products and attention: queries and keys are turned, keys and values written.
+//! What is between products and attention, alone or with it: queries and keys are turned, keys and values written.
 
 use super::flow::{Flow, NodeId};
 use super::region::Draft;
@@ -22,32 +22,75 @@ struct Parts {
 
 /// Around an `attend`, which stays outside.
 pub(super) fn rope_write(flow: &Flow, attend: NodeId) -> Vec<Draft> {
-    let draft = parts(flow, attend).map(|p| Draft {
-        prologue: Vec::new(),
-        members: p.ropes.into_iter().chain(p.writes).collect(),
-        operands: [p.q, p.k, p.v, p.rows].into_iter().chain(p.caches).collect(),
-        results: p.results.into(),
-    });
-    draft.into_iter().collect()
+    parts(flow, attend).map(|p| p.draft(None)).into_iter().collect()
 }
 
 /// The same with the norms of queries and keys, which are of each head.
 pub(super) fn norm_rope_write(flow: &Flow, attend: NodeId) -> Vec<Draft> {
+    parts(flow, attend).and_then(|p| Some(p.draft(Some(p.norms(flow)?)))).into_iter().collect()
+}
+
+/// With the `attend`, so that a tile of heads does all that comes before its own attention.
+pub(super) fn rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
+    let parts = parts(flow, attend).filter(|p| p.by_heads(flow, attend, None));
+    parts.map(|p| p.draft(None).and(flow, attend)).into_iter().collect()
+}
+
+/// The same with the norms of queries and keys.
+pub(super) fn norm_rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
     let draft = parts(flow, attend).and_then(|p| {
+        let norms = p.norms(flow).filter(|norms| p.by_heads(flow, attend, Some(norms)))?;
+        Some(p.draft(Some(norms)).and(flow, attend))
+    });
+    draft.into_iter().collect()
+}
+
+/// Norms of queries and of keys: the node, what it reads, its weights.
+type Norms = [(NodeId, ValueId, ValueId); 2];
+
+impl Parts {
+    /// The norms of each head, if there are both.
+    fn norms(&self, flow: &Flow) -> Option<Norms> {
         let norm = |v: ValueId, rope: NodeId| {
             let id = flow.maker_for(v, rope).filter(|id| matches!(flow.op(*id), Some(Op::RmsNorm(_))))?;
             let ins = &flow.node(id)?.ins;
             flow.is_weight(ins[1]).then_some((id, ins[0], ins[1]))
         };
-        let ((q_norm, q, q_weights), (k_norm, k, k_weights)) = (norm(p.q, p.ropes[0])?, norm(p.k, p.ropes[1])?);
-        Some(Draft {
-            prologue: Vec::new(),
-            members: [q_norm, k_norm].into_iter().chain(p.ropes).chain(p.writes).collect(),
-            operands: [q, q_weights, k, k_weights, p.v, p.rows].into_iter().chain(p.caches).collect(),
-            results: p.results.into(),
-        })
-    });
-    draft.into_iter().collect()
+        Some([norm(self.q, self.ropes[0])?, norm(self.k, self.ropes[1])?])
+    }
+
+    /// Whether each head can be done for itself: norms and rotations are of one head of the `attend`, and nobody else reads
+    /// the turned queries.
+    fn by_heads(&self, flow: &Flow, attend: NodeId, norms: Option<&Norms>) -> bool {
+        let (Some(Op::Attend(op)), Some(_)) = (flow.op(attend), flow.maker_for(self.results[0], attend)) else {
+            return false;
+        };
+        let dim = flow.ty(self.q).cols / op.heads;
+        let turns = |id: &NodeId| matches!(flow.op(*id), Some(Op::Rope(rope)) if rope.head_dim == dim);
+        self.ropes.iter().all(turns) && norms.iter().copied().flatten().all(|(_, _, w)| flow.ty(*w).cols == dim)
+    }
+
+    /// Without the `attend`.
+    fn draft(&self, norms: Option<Norms>) -> Draft {
+        let members = norms.iter().flatten().map(|n| n.0).chain(self.ropes).chain(self.writes).collect();
+        let heads: Vec<ValueId> = match norms {
+            Some([(_, q, q_weights), (_, k, k_weights)]) => vec![q, q_weights, k, k_weights],
+            None => vec![self.q, self.k],
+        };
+        let operands = heads.into_iter().chain([self.v, self.rows]).chain(self.caches).collect();
+        Draft { prologue: Vec::new(), members, operands, results: self.results.into() }
+    }
+}
+
+impl Draft {
+    /// With an `attend` that reads the first result.
+    fn and(mut self, flow: &Flow, attend: NodeId) -> Draft {
+        self.members.push(attend);
+        if let Some(n) = flow.node(attend) {
+            self.results[0] = n.outs[0];
+        }
+        self
+    }
 }
 
 fn parts(flow: &Flow, attend: NodeId) -> Option<Parts> {

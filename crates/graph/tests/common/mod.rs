@@ -129,7 +129,8 @@ macro_rules! with_regions {
         const AFTER: &[(&str, Numerics)] = &[("linear", $product), ("map", ALONE)];
         const BEFORE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("layer_norm", ALONE), ("quantize", ALONE), ("linear", $product), ("map", ALONE)];
-        const WRITE: &[(&str, Numerics)] = &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE)];
+        const WRITE: &[(&str, Numerics)] =
+            &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE), ("attend", ALONE)];
         let columns = |_: &Op, _: &[Type]| Tiling { col_block: 16, ..Tiling::WHOLE };
         let region = |op, name, members, rows, tiling| {
             let layouts = fast_layouts();
@@ -145,6 +146,14 @@ macro_rules! with_regions {
             region("linear_map", "linear_map", AFTER, usize::MAX, columns),
             region("norm_linear", "norm_linear.r8", BEFORE, 8, columns),
             region("norm_quantize", "norm_quantize", BEFORE, usize::MAX, whole),
+            region("norm_rope_attend", "norm_rope_attend.r8", WRITE, 8, |_, outs| Tiling {
+                col_block: outs[0].cols / 2,
+                ..Tiling::WHOLE
+            }),
+            region("rope_attend", "rope_attend.r8", WRITE, 8, |_, outs| Tiling {
+                col_block: outs[0].cols / 2,
+                ..Tiling::WHOLE
+            }),
             region("norm_rope_write", "norm_rope_write.r8", WRITE, 8, whole),
             region("rope_write", "rope_write.r8", WRITE, 8, whole),
         ];

@@ -27,7 +27,7 @@ type D = [__m256d; 4];
 impl Floats for Avx2 {
     type F = F;
     type D = D;
-    const COLUMNS: usize = 1;
+    const WIDE: bool = false;
 
     registers! { 2:
         floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));

@@ -23,7 +23,7 @@ type D = [__m512d; 2];
 impl Floats for Avx512 {
     type F = F;
     type D = D;
-    const COLUMNS: usize = 4;
+    const WIDE: bool = true;
 
     simply! {
         floats(lanes: &F16x) -> F = _mm512_loadu_ps(lanes.as_ptr());

@@ -14,8 +14,8 @@ pub trait Floats: Isa {
     type F: Copy;
     /// 16 doubles.
     type D: Copy;
-    /// Vectors of columns of a tile of products that is held in registers, six rows high.
-    const COLUMNS: usize;
+    /// Whether six times four vectors of sums are held in registers, and not only six.
+    const WIDE: bool;
 
     /// Lanes as they lie in memory.
     fn floats(self, lanes: &F16x) -> Self::F;

@@ -21,7 +21,7 @@ type D = [f64; LANES];
 impl Floats for Portable {
     type F = F;
     type D = D;
-    const COLUMNS: usize = 1;
+    const WIDE: bool = false;
 
     lanewise! {
         floats(lanes: &F16x; i) -> f32 = lanes[i];

@@ -1,6 +1,6 @@
 //! A block of one KV head as the register tiles want it.
 
-use super::tiles::{Half, QUERIES, Single, UpperHalf, Values};
+use super::tiles::{Half, QUERIES, Single, Values};
 use super::{BLOCK, VECTORS};
 use crate::isa::{F16x, Floats, LANES};
 use crate::kernels::cached::{BlockRows, decode};
@@ -41,14 +41,14 @@ impl Format {
         self.dim.next_multiple_of(LANES)
     }
 
-    /// Whether a row is whole vectors of floats, of 16 or 32 bits.
-    fn is_direct(self) -> bool {
-        self.dim.is_multiple_of(LANES) && matches!(self.dtype, DType::F32 | DType::F16 | DType::BF16)
-    }
-
     /// Whether values are decoded in registers.
     fn in_registers(self, queries: usize) -> bool {
-        self.is_direct() && (queries <= FEW || self.dtype == DType::F32)
+        let direct = match self.dtype {
+            DType::F32 => true,
+            DType::F16 => queries <= FEW,
+            _ => false,
+        };
+        direct && self.dim.is_multiple_of(LANES)
     }
 }
 
@@ -162,7 +162,6 @@ impl<'f> Block<'f> {
     pub(super) fn add<I: Floats, const Q: usize>(&self, isa: I, format: Format, values: Values<Q>) {
         match format.dtype {
             DType::F16 if self.values.is_empty() => values.add::<I, Half>(isa),
-            DType::BF16 if self.values.is_empty() => values.add::<I, UpperHalf>(isa),
             _ => values.add::<I, Single>(isa),
         }
     }

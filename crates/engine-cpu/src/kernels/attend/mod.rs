@@ -262,10 +262,30 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
         block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
         for q in 0..Q {
             if counts[q] > all {
-                let (rows, weights) = (&values[all..counts[q]], [&of[q][all..]]);
+                let (rows, weights) = (&values[all..counts[q]], &of[q][all..]);
                 let sums = &mut seen.sums[(first + q) * vectors..][..vectors];
-                block.add(isa, format, Values { rows, weights, before: [1.0], sums, ahead: &[] });
+                isa.run(Rest { isa, block, format, rows, weights, sums });
             }
         }
+    }
+}
+
+/// What only one query of a tile sees.
+struct Rest<'c, I> {
+    isa: I,
+    block: &'c Block<'c>,
+    format: Format,
+    rows: &'c [&'c [u8]],
+    weights: &'c [f32],
+    sums: &'c mut [F16x],
+}
+
+impl<I: Floats> Body for Rest<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Rest { isa, block, format, rows, weights, sums } = self;
+        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead: &[] });
     }
 }

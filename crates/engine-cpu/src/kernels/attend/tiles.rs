@@ -33,7 +33,6 @@ macro_rules! encoding {
 
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
-encoding!(UpperHalf, 32, (isa, x) => isa.upper_halves(x));
 
 /// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d.
 #[inline(always)]
@@ -43,12 +42,11 @@ pub(super) fn scores<I: Floats, const Q: usize>(
     keys: &[[F16x; VECTORS]],
     out: &mut [[F16x; VECTORS]; Q],
 ) {
-    match I::COLUMNS {
-        4 => scores_at::<I, Q, 4>(isa, queries, keys, 0, out),
-        _ => {
-            for at in 0..VECTORS {
-                scores_at::<I, Q, 1>(isa, queries, keys, at, out);
-            }
+    if I::WIDE {
+        scores_at::<I, Q, VECTORS>(isa, queries, keys, 0, out);
+    } else {
+        for at in 0..VECTORS {
+            scores_at::<I, Q, 1>(isa, queries, keys, at, out);
         }
     }
 }
@@ -103,11 +101,10 @@ impl<const Q: usize> Values<'_, Q> {
         let vectors = sums.len() / Q;
         let mut at = 0;
         while at < vectors {
-            let side = I::COLUMNS.min(vectors - at);
-            let side = match side {
-                4.. => columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, ahead),
-                2..4 => columns::<I, E, Q, 2>(isa, rows, weights, before, sums, at, ahead),
-                _ => columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, ahead),
+            let side = if I::WIDE && vectors - at >= 4 {
+                columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, ahead)
+            } else {
+                columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, ahead)
             };
             at += side;
             ahead = &[];

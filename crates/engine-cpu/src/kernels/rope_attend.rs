@@ -1,0 +1,77 @@
+//! Attention with what comes before it: a tile has all rows and one KV head with its queries, turns them, writes the head's
+//! part of both caches and reads it again. No tile touches another head's columns, so none waits for another.
+
+use super::attend::{Head, Queries};
+use super::copies::write_row;
+use super::on;
+use super::rope_write::Parts;
+use crate::isa::{Floats, LANES};
+use crate::tile::{Places, Tile, step_rows};
+use inkstone_compute::Tiling;
+use inkstone_tensor::step::{Row, StepError};
+use inkstone_tensor::{Op, Type};
+use smallvec::SmallVec;
+
+/// A KV head a tile; all of them where one is no whole blocks of a cache.
+pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
+    let Op::Region(region) = op else { return Tiling::WHOLE };
+    let attend = region.body.nodes.iter().find_map(|n| if let Op::Attend(op) = &n.op { Some(op) } else { None });
+    let (Some(attend), [x, caches @ ..]) = (attend, outs) else { return Tiling::WHOLE };
+    let heads = attend.kv_heads.max(1);
+    let whole = |cache: &Type| cache.cols.is_multiple_of(heads.saturating_mul(cache.dtype.block()));
+    if caches.iter().all(whole) { Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE } } else { Tiling::WHOLE }
+}
+
+pub(super) fn rope_attend<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
+    on!(I, body, tile)
+}
+
+#[inline(always)]
+fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
+    let Some(Parts { q, k, v, rows, writes, attend: Some(op) }) = Parts::of(tile.op, tile.ins) else {
+        panic!("no region of rotations, writes and attention: {}", tile.op)
+    };
+    let [out, keys, values] = &mut *tile.outs else { panic!("not three results") };
+    let (k_dim, v_dim, group) = (k.x.ty.cols / op.kv_heads, v.ty.cols / op.kv_heads, op.heads / op.kv_heads);
+    let by_heads = [&q, &k].iter().all(|x| x.rope.head_dim == k_dim && x.norm.is_none_or(|(_, w)| w.ty.cols == k_dim));
+    assert!(by_heads, "norms and rotations of heads of {k_dim} values: {}", tile.op);
+    let all: SmallVec<[Row; 8]> = step_rows(&rows).collect();
+    let kv_heads = out.cols.start / (v_dim * group)..out.cols.end.div_ceil(v_dim * group);
+    let cols = |width: usize| kv_heads.start * width..kv_heads.end * width;
+    // Queries of all rows, keys of one, room for norms and rotations; each begins at a line of the cache.
+    let (stride, k_cols) = (cols(group * k_dim).len(), cols(k_dim));
+    let sizes = [all.len() * stride, k_cols.len(), q.floats(stride).max(k.floats(k_cols.len()))];
+    let [queries, key, room] = sizes.map(|n| n.next_multiple_of(LANES));
+    let (turned, floats) = tile.scratch.floats(queries + key + room).split_at_mut(queries);
+    let (key, room) = floats.split_at_mut(key);
+    let key = &mut key[..k_cols.len()];
+    for ((r, row), turned) in all.iter().enumerate().zip(turned.chunks_exact_mut(stride)) {
+        let place = |group| Places::of(tile.step, row.seq, group, tile.sizes.slots)?.at(row.position as usize);
+        q.turn(isa, &q.x.row(r)[cols(group * k_dim)], row.position, room, turned);
+        k.turn(isa, &k.x.row(r)[k_cols.clone()], row.position, room, key);
+        write_row(keys, place(writes[0].group)?, key);
+        write_row(values, place(writes[1].group)?, &v.row(r)[cols(v_dim)]);
+    }
+    // Rows of one sequence are neighbours.
+    let mut first = 0;
+    while first < all.len() {
+        let count = all[first..].iter().take_while(|r| r.seq == all[first].seq).count();
+        let places = Places::of(tile.step, all[first].seq, op.group, tile.sizes.slots)?;
+        for (at, kv_head) in kv_heads.clone().enumerate() {
+            let part = |width: usize| kv_head * width..(kv_head + 1) * width;
+            let head = Head::new(op, [keys.columns(part(k_dim)), values.columns(part(v_dim))], [k_dim, v_dim]);
+            let (turned, floats) = tile.scratch.floats(queries + head.floats(count)).split_at_mut(queries);
+            let x = &turned[first * stride + at * group * k_dim..];
+            let seen =
+                head.attend(isa, &Queries { x, stride, group, dim: k_dim }, &all[first..][..count], &places, floats)?;
+            for i in 0..count {
+                let out = &mut out.row::<f32>(first + i)[at * group * v_dim..][..group * v_dim];
+                for (query, out) in out.chunks_exact_mut(v_dim).enumerate() {
+                    seen.put(isa, i * group + query, out);
+                }
+            }
+        }
+        first += count;
+    }
+    Ok(())
+}
