@@ -315,3 +315,23 @@ impl fmt::Display for Plan {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkstone_tensor::DType;
+
+    #[test]
+    fn a_state_is_cut_into_as_many_parts_as_there_are_blocks_of_columns() {
+        let (x, cache) = (Type::f32(Dim::Rows, 96), |dtype| Type::new(dtype, Dim::Slots, 96).state());
+        let tiling = Tiling { col_block: 32, ..Tiling::WHOLE };
+        let grid = Grid::new(tiling, &[x, cache(DType::F16)], &[x, cache(DType::F16)]);
+        assert_eq!((grid.col_blocks, grid.cut(&cache(DType::F16), true).cols), (3, true));
+        assert!(!grid.cut(&cache(DType::F16), false).cols, "what is read is whole");
+        assert_eq!([0, 1, 2, 3].map(|block| grid.part(block, 96)), [0..32, 32..64, 64..96, 96..96]);
+        // A part is whole blocks of a dtype.
+        assert!(grid.cut(&cache(DType::Q8_0), true).cols);
+        let halves = Grid::new(Tiling { col_block: 48, ..tiling }, &[x], &[x, cache(DType::Q8_0)]);
+        assert_eq!((halves.col_blocks, halves.cut(&cache(DType::Q8_0), true).cols), (2, false));
+    }
+}

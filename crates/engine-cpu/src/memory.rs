@@ -9,6 +9,7 @@
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
 
+use crate::pages::{HUGE, Pages};
 use crate::panel::ROWS;
 use bytemuck::Pod;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result};
@@ -22,11 +23,51 @@ const LINE: usize = 64;
 /// library writes the zeros itself, and so touches every page.
 type Chunk = u128;
 
-/// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched.
+/// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched; a large one in huge pages,
+/// where there are any.
 pub(crate) struct Memory {
-    chunks: *mut [Chunk],
+    start: *mut u8,
     bytes: u64,
     charge: Charge,
+    _store: Store,
+}
+
+/// What keeps the memory of a buffer, which is reached through [`Memory::start`] only.
+#[expect(dead_code, reason = "it is held, and dropped")]
+enum Store {
+    Chunks(Chunks),
+    Pages(Pages),
+}
+
+/// A box that others point into.
+struct Chunks(*mut [Chunk]);
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and nobody else has it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+impl Store {
+    /// Zeros, and where they begin; `None` if there is no memory.
+    fn new(bytes: usize) -> Option<(Store, *mut u8)> {
+        if bytes >= HUGE {
+            let mut pages = Pages::new(bytes)?;
+            let start = pages.bytes_mut().as_mut_ptr();
+            return Some((Store::Pages(pages), aligned(start)));
+        }
+        let chunks = bytemuck::allocation::try_zeroed_slice_box::<Chunk>(bytes / size_of::<Chunk>()).ok()?;
+        let chunks = Chunks(Box::into_raw(chunks));
+        let start = aligned(chunks.0.cast());
+        Some((Store::Chunks(chunks), start))
+    }
+}
+
+/// The first line from a place on.
+fn aligned(place: *mut u8) -> *mut u8 {
+    // Less than a line, which a store has beyond the bytes of its buffer.
+    place.wrapping_add(place.addr().wrapping_neg() % LINE)
 }
 
 // SAFETY: the memory belongs to this value alone, and every access goes through the methods below, whose callers keep
@@ -39,17 +80,14 @@ impl Memory {
     /// Zeroed memory; `what` it is for is told in errors.
     pub(crate) fn new(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Memory> {
         let charge = budget.charge(bytes, what)?;
-        let chunks = usize::try_from(bytes.saturating_add(2 * LINE as u64 - 1) / size_of::<Chunk>() as u64).ok();
-        let chunks = chunks.and_then(|n| bytemuck::allocation::try_zeroed_slice_box::<Chunk>(n).ok());
-        let chunks = chunks.ok_or(Error::NoMemory { what, source: NoMemory { bytes } })?;
-        Ok(Memory { chunks: Box::into_raw(chunks), bytes, charge })
+        let store = usize::try_from(bytes.saturating_add(2 * LINE as u64 - 1)).ok().and_then(Store::new);
+        let (store, start) = store.ok_or(Error::NoMemory { what, source: NoMemory { bytes } })?;
+        Ok(Memory { start, bytes, charge, _store: store })
     }
 
     /// Where it begins; two buffers are one if they begin at one place.
     pub(crate) fn start(&self) -> *mut u8 {
-        let start: *mut u8 = self.chunks.cast();
-        // Less than a line, which it has beyond its bytes.
-        start.wrapping_add(start.addr().wrapping_neg() % LINE)
+        self.start
     }
 
     /// Copies bytes in.
@@ -83,13 +121,6 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: it came from a box, and nobody else has it.
-        drop(unsafe { Box::from_raw(self.chunks) });
-    }
-}
-
 /// Where an argument lies.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -118,6 +149,20 @@ impl Place {
     }
 }
 
+/// A type with what would else be divided for in every tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) ty: Type,
+    /// Bytes of a row.
+    row: usize,
+}
+
+impl Shape {
+    pub(crate) fn of(ty: Type) -> Shape {
+        Shape { ty, row: ty.row_bytes() as usize }
+    }
+}
+
 /// What a tile reads: rows of a matrix.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -128,6 +173,8 @@ pub struct View<'a> {
     /// The row of the whole with which the view begins.
     pub first: usize,
     count: usize,
+    /// Bytes of a row.
+    row: usize,
     bytes: &'a [u8],
 }
 
@@ -136,28 +183,27 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     /// The place is alive, and nobody writes these rows, for as long as the view lives.
-    pub(crate) unsafe fn new(ty: Type, place: Place, rows: Range<usize>) -> View<'a> {
-        let row = ty.row_bytes() as usize;
+    pub(crate) unsafe fn new(Shape { ty, row }: Shape, place: Place, rows: Range<usize>) -> View<'a> {
         let (from, to) = (rows.start.saturating_mul(row), rows.end.saturating_mul(row));
         assert!(from <= to && to <= place.bytes, "rows {rows:?} of {ty} lie in {} bytes", place.bytes);
         // SAFETY: inside the place; the rest is the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(place.start.add(from), to - from) };
-        View { ty, layout: Layout::FILE, first: rows.start, count: rows.len(), bytes }
+        View { ty, layout: Layout::FILE, first: rows.start, count: rows.len(), row, bytes }
     }
 
     /// A whole weight.
     ///
     /// # Safety
     /// The place is alive, and nobody writes it, for as long as the view lives.
-    pub(crate) unsafe fn weight(ty: Type, layout: Layout, place: Place, rows: usize) -> View<'a> {
+    pub(crate) unsafe fn weight(Shape { ty, row }: Shape, layout: Layout, place: Place, rows: usize) -> View<'a> {
         // SAFETY: a place is memory of so many bytes; the rest is the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(place.start, place.bytes) };
-        View { ty, layout, first: 0, count: rows, bytes }
+        View { ty, layout, first: 0, count: rows, row, bytes }
     }
 
     /// No rows: what a step consumes is reached through its result.
-    pub(crate) fn none(ty: Type) -> View<'a> {
-        View { ty, layout: Layout::FILE, first: 0, count: 0, bytes: &[] }
+    pub(crate) fn none(Shape { ty, row }: Shape) -> View<'a> {
+        View { ty, layout: Layout::FILE, first: 0, count: 0, row, bytes: &[] }
     }
 
     /// How many rows it has.
@@ -165,28 +211,33 @@ impl<'a> View<'a> {
         self.count
     }
 
+    /// Bytes of a row.
+    pub(crate) fn stride(&self) -> usize {
+        self.row
+    }
+
     /// The encoded bytes of a row, counted from the beginning of the whole.
     pub fn row_bytes(&self, row: usize) -> &'a [u8] {
-        let bytes = self.ty.row_bytes() as usize;
+        let bytes = self.row;
         &self.bytes[(row - self.first) * bytes..][..bytes]
     }
 
     /// Some columns of its rows.
     pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'a> {
-        let whole = self.bytes.as_ptr().wrapping_sub(self.first * self.ty.row_bytes() as usize);
-        Columns::new(self.ty, whole, self.first..self.first + self.count, cols)
+        let whole = self.bytes.as_ptr().wrapping_sub(self.first * self.row);
+        Columns::new(Shape { ty: self.ty, row: self.row }, whole, self.first..self.first + self.count, cols)
     }
 
     /// The encoded bytes of `count` rows, or as many as there are, from row `row` of the whole on.
     pub(crate) fn rows_from(&self, row: usize, count: usize) -> &'a [u8] {
-        let bytes = self.ty.row_bytes() as usize;
+        let bytes = self.row;
         let end = self.count.min(row - self.first + count);
         &self.bytes[(row - self.first) * bytes..end * bytes]
     }
 
     /// So many panels of a weight that lies in panels.
     pub(crate) fn panels(&self, first: usize, count: usize) -> &'a [u8] {
-        let bytes = ROWS * self.ty.row_bytes() as usize;
+        let bytes = ROWS * self.row;
         &self.bytes[first * bytes..][..count * bytes]
     }
 
@@ -219,7 +270,7 @@ pub(crate) struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// Of a matrix that begins at `whole`, of which these rows, and blocks that have these columns, may be read for as long
     /// as this lives.
-    fn new(ty: Type, whole: *const u8, rows: Range<usize>, cols: Range<usize>) -> Columns<'a> {
+    fn new(Shape { ty, row: stride }: Shape, whole: *const u8, rows: Range<usize>, cols: Range<usize>) -> Columns<'a> {
         let (block, bytes) = (ty.dtype.block(), ty.dtype.block_bytes());
         let blocks = cols.start / block..cols.end.div_ceil(block);
         assert!(blocks.start <= blocks.end && blocks.end * block <= ty.cols, "columns {cols:?} of {ty}");
@@ -227,7 +278,7 @@ impl<'a> Columns<'a> {
             dtype: ty.dtype,
             skip: cols.start - blocks.start * block,
             start: whole.wrapping_add(blocks.start * bytes),
-            stride: ty.row_bytes() as usize,
+            stride,
             bytes: blocks.len() * bytes,
             rows,
             _memory: std::marker::PhantomData,
@@ -259,6 +310,8 @@ pub struct ViewMut<'a> {
     pub rows: Range<usize>,
     /// Its columns.
     pub cols: Range<usize>,
+    /// Bytes of a row.
+    row: usize,
     place: Place,
     /// As if it held the memory.
     _memory: std::marker::PhantomData<&'a mut [u8]>,
@@ -269,17 +322,17 @@ impl ViewMut<'_> {
     ///
     /// # Safety
     /// The place is alive, and nobody else touches these parts of these rows, for as long as the view lives.
-    pub(crate) unsafe fn new(ty: Type, place: Place, rows: Range<usize>, cols: Range<usize>) -> Self {
-        let end = rows.end.saturating_mul(ty.row_bytes() as usize);
+    pub(crate) unsafe fn new(Shape { ty, row }: Shape, place: Place, rows: Range<usize>, cols: Range<usize>) -> Self {
+        let end = rows.end.saturating_mul(row);
         assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
-        ViewMut { ty, rows, cols, place, _memory: std::marker::PhantomData }
+        ViewMut { ty, rows, cols, row, place, _memory: std::marker::PhantomData }
     }
 
     /// Its part of a row, counted from the beginning of the whole.
     pub fn row_bytes(&mut self, row: usize) -> &mut [u8] {
         assert!(self.rows.contains(&row), "row {row} of {:?}", self.rows);
         let (block, bytes) = (self.ty.dtype.block(), self.ty.dtype.block_bytes());
-        let from = row * self.ty.row_bytes() as usize + self.cols.start / block * bytes;
+        let from = row * self.row + self.cols.start / block * bytes;
         let len = (self.cols.end / block - self.cols.start / block) * bytes;
         // SAFETY: row and columns are the view's own, and `&mut self` lends one part at a time.
         unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), len) }
@@ -293,13 +346,13 @@ impl ViewMut<'_> {
     /// Some of its columns, to be read; nothing is written meanwhile.
     pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'_> {
         assert!(self.cols.start <= cols.start && cols.end <= self.cols.end, "columns {cols:?} of {:?}", self.cols);
-        Columns::new(self.ty, self.place.start, self.rows.clone(), cols)
+        Columns::new(Shape { ty: self.ty, row: self.row }, self.place.start, self.rows.clone(), cols)
     }
 
     /// All words, if it is all columns of its rows.
     pub fn all<T: Pod>(&mut self) -> &mut [T] {
         assert_eq!(self.cols, 0..self.ty.cols, "all columns of {}", self.ty);
-        let row = self.ty.row_bytes() as usize;
+        let row = self.row;
         let (from, len) = (self.rows.start * row, self.rows.len() * row);
         // SAFETY: all of these rows are the view's own.
         bytemuck::cast_slice_mut(unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), len) })

@@ -1,10 +1,9 @@
-//! Large memory in huge pages, where the system gives them: the arena of the weights.
+//! Large memory in huge pages, where the system gives them: the arena of the weights, and caches.
 
 pub(crate) use platform::Pages;
 
-/// Bytes of a huge page.
-#[cfg(all(target_os = "linux", not(inkstone_portable)))]
-const HUGE: usize = 2 << 20;
+/// Bytes of a huge page; what is smaller has no use for them.
+pub(crate) const HUGE: usize = 2 << 20;
 
 /// Linux: mapped memory that begins at a huge page, and the wish for huge pages before it is touched. A system that has
 /// none takes small ones.

@@ -1,7 +1,7 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
-use crate::memory::{Place, View, ViewMut, memory};
+use crate::memory::{Place, Shape, View, ViewMut, memory};
 use crate::pool::Device;
 use crate::scratch::Scratch;
 use crate::tile::{Entry, Tile};
@@ -31,7 +31,7 @@ pub(crate) struct Program {
     steps: Vec<Code>,
     counters: Counters,
     /// The words of the step buffer.
-    step: (Type, Place),
+    step: (Shape, Place),
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// When steps begin and end, if someone wants to know.
@@ -47,12 +47,17 @@ struct Code {
     entry: Entry,
     ins: SmallVec<[Operand; 4]>,
     outs: SmallVec<[Operand; 2]>,
+    /// Whether neighbouring tiles may be done as one.
+    joins: bool,
 }
+
+/// Rows up to which tiles are joined: a larger one needs no fewer calls, and its results would leave the nearest cache.
+const JOINED_ROWS: usize = 8;
 
 #[derive(Clone, Copy)]
 struct Operand {
     place: Place,
-    ty: Type,
+    shape: Shape,
     cut: Cut,
     /// A state that this step writes: reached through the result.
     consumed: bool,
@@ -62,10 +67,10 @@ struct Operand {
     first_block: usize,
 }
 
-/// A tile that was claimed.
+/// Tiles that were claimed, of one block of rows and one result, and are done as one.
 struct Item {
     index: usize,
-    tile: usize,
+    tiles: Range<usize>,
     /// See [`Tile::first`].
     first: bool,
 }
@@ -121,7 +126,8 @@ impl Program {
         let steps = plan.steps.iter().map(|step| code(&plan, step, &bind, loaded, registry)).collect::<Result<_>>()?;
         let counters = Counters::new(&tiles, device.threads(), |index| together(&plan.steps[index], &plan.bucket));
         let words = (bind.step.bytes() / 4) as usize;
-        let step = (Type::new(DType::U32, Dim::N(1), words), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
+        let step =
+            (Shape::of(Type::new(DType::U32, Dim::N(1), words)), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
         let budget = device.budget().clone();
         Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, budget, _bind: bind })
@@ -203,10 +209,16 @@ impl Program {
             let begun = self.times.as_ref().map(Times::now);
             // SAFETY: tiles of the run are held, so it is not finished, and nobody writes the buffer (see `begin`).
             match view.get_or_insert_with(|| unsafe { self.view() }) {
-                Ok(view) => tiles.for_each(|tile| {
-                    let first = last.replace(step) != Some(step);
-                    self.attempt(&Item { index: step, tile, first }, view, scratch);
-                }),
+                Ok(view) => {
+                    let sizes = view.sizes(self.plan.bucket.slots);
+                    let mut left = tiles;
+                    while !left.is_empty() {
+                        let tiles = left.start..left.start + self.joined(step, &left, &sizes);
+                        left.start = tiles.end;
+                        let first = last.replace(step) != Some(step);
+                        self.attempt(&Item { index: step, tiles, first }, view, sizes, scratch);
+                    }
+                }
                 Err(error) => self.fail(Failure::Step(*error)),
             }
             if let (Some(times), Some(begun)) = (&self.times, begun) {
@@ -215,12 +227,24 @@ impl Program {
         }
     }
 
-    /// Runs a tile. After a failure those that remain are counted, not run.
-    fn attempt(&self, item: &Item, view: &StepView, scratch: &mut Scratch) {
+    /// How many of the tiles, from the first on, are done as one.
+    fn joined(&self, step: usize, tiles: &Range<usize>, sizes: &Sizes) -> usize {
+        let (code, grid) = (&self.steps[step], &self.plan.steps[step].grid);
+        if !code.joins || grid.rows.at(sizes) > JOINED_ROWS {
+            return 1;
+        }
+        // Up to the next result, or block of rows.
+        let block = tiles.start % grid.col_blocks;
+        let borders = code.outs.iter().filter(|o| o.cut.cols).map(|o| o.first_block);
+        let border = borders.filter(|first| *first > block).min().unwrap_or(grid.col_blocks);
+        tiles.len().min(border - block)
+    }
+
+    /// Runs tiles. After a failure those that remain are counted, not run.
+    fn attempt(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
-        let sizes = view.sizes(self.plan.bucket.slots);
         let result = catch_unwind(AssertUnwindSafe(|| self.tile(item, view, sizes, scratch)));
         let failure = match result {
             Ok(result) => result.err().map(Failure::Step),
@@ -237,33 +261,37 @@ impl Program {
     }
 
     fn tile(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) -> Result<(), StepError> {
-        let &Item { index, tile, first } = item;
+        let &Item { index, ref tiles, first } = item;
         let (step, code) = (&self.plan.steps[index], &self.steps[index]);
         let grid = &step.grid;
-        let (row_block, col_block) = (tile / grid.col_blocks, tile % grid.col_blocks);
+        let (row_block, col_block) = (tiles.start / grid.col_blocks, tiles.start % grid.col_blocks);
+        let last_block = col_block + tiles.len() - 1;
         let rows = block(row_block, grid.row_block, grid.rows.at(&sizes));
-        let of = |o: &Operand| if o.cut.rows { rows.clone() } else { 0..o.ty.rows.at(&sizes) };
+        let of = |o: &Operand| if o.cut.rows { rows.clone() } else { 0..o.shape.ty.rows.at(&sizes) };
         let ins = code.ins.iter().map(|o| {
             if o.consumed {
-                return View::none(o.ty);
+                return View::none(o.shape);
             }
             if let Some(layout) = o.weight {
                 // SAFETY: nobody writes weights, and `bind` keeps them alive.
-                return unsafe { View::weight(o.ty, layout, o.place, o.ty.rows.at(&sizes)) };
+                return unsafe { View::weight(o.shape, layout, o.place, o.shape.ty.rows.at(&sizes)) };
             }
             // SAFETY: see `memory`: `verify` has checked the plan, and the tile has waited for all steps that write
             // what it reads.
-            unsafe { View::new(o.ty, o.place, of(o)) }
+            unsafe { View::new(o.shape, o.place, of(o)) }
         });
         let ins: SmallVec<[View; 16]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
             let cols = match o.cut.cols {
-                true if o.ty.state => grid.part(col_block, o.ty.cols),
-                true => grid.columns(col_block, o.first_block, o.ty.cols),
-                false => 0..o.ty.cols,
+                true if o.shape.ty.state => grid.part(col_block, o.shape.ty.cols),
+                true => {
+                    let cols = |block| grid.columns(block, o.first_block, o.shape.ty.cols);
+                    cols(col_block).start..cols(last_block).end
+                }
+                false => 0..o.shape.ty.cols,
             };
             // SAFETY: as above; the cuts of the tiles of a step are disjoint.
-            unsafe { ViewMut::new(o.ty, o.place, of(o), cols) }
+            unsafe { ViewMut::new(o.shape, o.place, of(o), cols) }
         });
         let mut outs: SmallVec<[ViewMut; 4]> = outs.collect();
         (code.entry)(&mut Tile { op: &step.op, step: view, sizes, rows, first, ins: &ins, outs: &mut outs, scratch })
@@ -297,11 +325,15 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
             }
         };
         let consumed = !a.write && a.ty.state && step.outs().any(|o| o.region == a.region);
-        Ok(Operand { place, ty: a.ty, cut: a.cut, consumed, weight, first_block: 0 })
+        Ok(Operand { place, shape: Shape::of(a.ty), cut: a.cut, consumed, weight, first_block: 0 })
     };
-    let kernel = registry.get(&step.kernel).and_then(|k| k.entry.downcast_ref::<Entry>());
+    let kernel = registry.get(&step.kernel);
+    let entry = kernel.and_then(|k| k.entry.downcast_ref::<Entry>());
+    // Kernels from outside get tiles as they cut them.
+    let own = kernel.is_some_and(|k| !registry.is_outside(k));
     Ok(Code {
-        entry: *kernel.ok_or_else(|| Error::KernelEntry {
+        joins: own && step.args.iter().all(|a| !a.ty.state),
+        entry: *entry.ok_or_else(|| Error::KernelEntry {
             kernel: step.kernel.clone(),
             engine: crate::Cpu::NAME.to_owned(),
             expected: "an inkstone_engine_cpu::Entry",
@@ -324,7 +356,7 @@ fn block(i: usize, size: usize, count: usize) -> Range<usize> {
 /// Bytes, or an eighth as many flops, that are worth a claim.
 const CLAIM: u64 = 8 << 10;
 
-/// How many tiles of a step are claimed together. What attention costs depends on the context, so its tiles go alone.
+/// How many tiles of a step are claimed together, at least. What attention costs depends on the context, so its tiles go alone.
 fn together(step: &Step, bucket: &Sizes) -> usize {
     if step.args.iter().any(|a| a.ty.state) {
         return 1;

@@ -123,6 +123,58 @@ fn a_region_updates_several_states_in_place() {
     }
 }
 
+/// A value, and a cache that is written in parts of its columns, by tiles of so many rows.
+fn parts_plan(row_block: usize, cut: bool) -> Plan {
+    let cache = Type::f32(Dim::Slots, COLS).state();
+    let mut body = Body::default();
+    let [x, rows, before, y, after] = [TYPE, STEP_ROWS, cache, TYPE, cache].map(|ty| body.value(ty));
+    body.nodes = vec![
+        Node { op: sum(1), ins: smallvec![x], outs: smallvec![y] },
+        Node { op: KvWrite { group: 0 }.into(), ins: smallvec![before, x, rows], outs: smallvec![after] },
+    ];
+    (body.inputs, body.outputs) = (vec![x, rows, before], vec![y, after]);
+    let op = Op::Region(Arc::new(Fused { name: "parts".to_owned(), body }));
+    let state = |value, write| {
+        let cut = Cut { rows: false, cols: write && cut };
+        Arg { region: Region::State(0), offset: 0, ty: cache, value, write, cut }
+    };
+    let rows = Arg { region: Region::Port(Port::Rows), ty: STEP_ROWS, cut: Cut::default(), ..input() };
+    let out = Arg { cut: Cut { rows: true, cols: true }, ..output(3) };
+    let mut step = Step { op, ..step("parts", row_block, &[input(), rows, state(2, false), out, state(4, true)]) };
+    (step.grid.col_block, step.grid.col_blocks) = (COLS / 4, 4);
+    let states = vec![StateSlot { name: "a".into(), ty: cache }];
+    let ports = vec![(Port::Hidden, TYPE), (Port::Rows, STEP_ROWS), (Port::Logits, TYPE)];
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: 8 };
+    Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
+}
+
+/// Fills the tile's part of the first places with where it begins.
+fn fill_parts(tile: &mut Tile) -> Result<(), StepError> {
+    let [_, cache] = &mut *tile.outs else { panic!("not two results") };
+    let from = cache.cols.start as f32;
+    (0..tile.sizes.rows).for_each(|row| cache.row::<f32>(row).fill(from));
+    Ok(())
+}
+
+#[test]
+fn tiles_write_parts_of_a_state_if_each_has_all_rows() {
+    let members = &[("map", F64), ("kv_write", F64)];
+    let options = EngineOptions::default().threads(3).with_kernel(kernel("parts", fill_parts, members));
+    let mut rig = Rig::new(&options, parts_plan(usize::MAX, true)).unwrap();
+    rig.feed(&[1.0, 2.0]).unwrap();
+    let ticket = rig.submit().unwrap();
+    let mut found = vec![0f32; 2 * COLS];
+    rig.queue.read(ticket, &rig.bind.states[0], 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    let wanted: Vec<f32> = (0..2 * COLS).map(|i| (i % COLS / (COLS / 4) * (COLS / 4)) as f32).collect();
+    assert_eq!(found, wanted);
+    for plan in [parts_plan(4, true), parts_plan(usize::MAX, false)] {
+        let tiles = plan.steps[0].grid.tiles(&plan.bucket);
+        let fault = format!("state0{} is a state that {tiles} tiles write", if tiles == 8 { "/c" } else { "" });
+        let error = refused(kernel("parts", fill_parts, members), plan);
+        assert!(error.contains(&fault), "{error}");
+    }
+}
+
 fn refused(kernel: Kernel, plan: Plan) -> String {
     Rig::new(&EngineOptions::default().with_kernel(kernel), plan).err().unwrap().to_string()
 }

@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bits of a tile's index in a share.
 const INDEX: u32 = 18;
+/// Which part of what is left of a share is claimed at once, and at most how many blocks: few claims where there is much to
+/// do, small ones towards the end, so that workers come to it together and one that is stopped holds little.
+const PART: usize = 4;
+const MOST: usize = 8;
 /// Most tiles of a step.
 pub const MAX_TILES: usize = (1 << INDEX) - 1;
 
@@ -37,14 +41,14 @@ impl Share {
         if word >> (2 * INDEX) == u64::from(run) { Share::tiles(word) } else { 0..0 }
     }
 
-    /// Takes up to `count` tiles, from the front or from the back.
-    fn take(&self, run: u32, count: usize, front: bool) -> Option<Range<usize>> {
+    /// Takes tiles, from the front or from the back; a block of them, or more where much is left.
+    fn take(&self, run: u32, block: usize, front: bool) -> Option<Range<usize>> {
         loop {
             let Range { start, end } = self.left(run);
             if start >= end {
                 return None;
             }
-            let count = count.min(end - start);
+            let count = ((end - start) / PART).clamp(block, MOST.saturating_mul(block)).min(end - start);
             let (taken, rest) =
                 if front { (start..start + count, start + count..end) } else { (end - count..end, start..end - count) };
             let (old, new) = (Share::of(run, start..end), Share::of(run, rest));
@@ -66,7 +70,7 @@ struct Counter {
     /// Where its shares begin, and how many it can have.
     first: usize,
     most: usize,
-    /// Tiles that are claimed at once.
+    /// Fewest tiles that are claimed at once.
     block: usize,
 }
 
@@ -81,8 +85,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters for so many workers. `block` tells for each step how many of its tiles are claimed at once: as many as are
-    /// worth the trouble.
+    /// Counters for so many workers. `block` tells for each step how many of its tiles are worth the trouble of a claim; a
+    /// step of no more has one share.
     pub fn new(program: &TileProgram, workers: usize, block: impl Fn(usize) -> usize) -> Counters {
         let mut first = 0;
         let counter = |(index, work): (usize, &Work)| {

@@ -22,7 +22,7 @@ pub(super) struct Activations<'a> {
 impl<'a> Activations<'a> {
     /// Some rows of a view.
     pub(super) fn of(view: &View<'a>, rows: Range<usize>) -> Activations<'a> {
-        let row = view.ty.row_bytes() as usize;
+        let row = view.stride();
         Activations { dtype: view.ty.dtype, bytes: view.rows_from(rows.start, rows.len()), row }
     }
 

@@ -37,6 +37,17 @@ fn a_worker_takes_its_own_part_in_order_and_then_the_ends_of_the_others() {
 }
 
 #[test]
+fn claims_are_large_where_much_is_left() {
+    let program = chain(1);
+    let counters = Counters::new(&program, 2, |_| 1);
+    let (run, _) = counters.begin(&program, &Sizes { rows: 80, ..BUCKET });
+    let mut worker = counters.worker(&program, run, 1);
+    let sizes: Vec<usize> = tiles(&mut worker).iter().map(Range::len).collect();
+    let share = [8, 8, 6, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1];
+    assert_eq!(sizes, [share, share].concat());
+}
+
+#[test]
 fn nothing_is_claimed_before_it_may_run() {
     let program = chain(2);
     let counters = Counters::new(&program, 2, |_| 1);

@@ -120,7 +120,7 @@ fn rows16<'b>(w: &View<'b>, first: usize, count: usize, packed: &'b mut Vec<u8>)
 
 #[inline(never)]
 fn made<'b>(w: &View<'b>, at: usize, count: usize, packed: &'b mut Vec<u8>) -> &'b [u8] {
-    let row = w.ty.row_bytes() as usize;
+    let row = w.stride();
     let packed = first(packed, count * ROWS * row);
     for (i, panel) in packed.chunks_exact_mut(ROWS * row).enumerate() {
         pack(w.ty.dtype, w.rows_from((at + i) * ROWS, ROWS), row, panel);
