@@ -2,7 +2,12 @@
 
 use inkstone::compute::conformance::{OTHERWISE, TOLERANCES};
 use inkstone::compute::{Engine, EngineOptions, Reference};
-use inkstone_engine_cpu::Cpu;
+use inkstone::gguf::TensorSpec;
+use inkstone::tensor::{DType, WeightSource};
+use inkstone::{Accuracy, ModelOptions};
+use inkstone_engine_cpu::{BF16, Cpu};
+use inkstone_tests::tiny::Tiny;
+use inkstone_tests::{assert_same_bits, relative_l2};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -10,11 +15,12 @@ const PAGE: &str = include_str!("../../docs/numerics.md");
 
 #[test]
 fn the_table_has_every_numerics_with_its_tolerance() {
-    let options = EngineOptions::default().budget(1 << 20);
+    let options = EngineOptions::default().budget(1 << 20).numerics(Accuracy::Fast);
     let engines: [Box<dyn Engine>; 2] =
         [Box::new(Cpu::new(&options).unwrap()), Box::new(Reference::new(&options).unwrap())];
     let kernels = engines.iter().flat_map(|engine| &engine.registry().kernels);
-    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).collect();
+    // Not every machine has this one.
+    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).chain([BF16.0]).collect();
     let tolerance = |name: &str| {
         let found = TOLERANCES.iter().find(|(beginning, _)| name.starts_with(beginning));
         found.map_or(OTHERWISE, |(_, tolerance)| *tolerance)
@@ -28,6 +34,44 @@ fn the_table_has_every_numerics_with_its_tolerance() {
         })
         .collect();
     assert_eq!(rows, names);
+}
+
+/// The tiny model in BF16.
+fn in_bf16() -> Tiny {
+    let tiny = Tiny::random();
+    let gguf = tiny.gguf();
+    let matrices = tiny.tensors().filter(|spec| spec.dims.len() == 2).cloned().collect::<Vec<_>>();
+    matrices.into_iter().fold(tiny, |tiny, spec| {
+        let singles = gguf.bytes(&spec.name).unwrap();
+        let bytes = singles.as_slice().as_chunks::<4>().0.iter().flat_map(|b| [b[2], b[3]]).collect();
+        tiny.encoded(TensorSpec::new(&spec.name, DType::BF16, &spec.dims), bytes)
+    })
+}
+
+#[test]
+fn fast_numerics_are_close_and_the_same_for_each_chunk_and_number_of_threads() {
+    let options = |accuracy| ModelOptions::default().engine("cpu").numerics(accuracy);
+    let ids = [1, 5, 9, 13, 20, 7, 3, 25, 11, 4, 8];
+    let logits = |options: &ModelOptions, chunk| in_bf16().open_with(options).unwrap().logits(&ids, chunk).unwrap();
+    let precise = logits(&options(Accuracy::Precise), None);
+    let fast = logits(&options(Accuracy::Fast), None);
+    let note = "numerics fast: on this machine no weight of this model has a faster one than precise";
+    let notes = in_bf16().open_with(&options(Accuracy::Fast)).unwrap().notes().to_vec();
+    if notes.iter().any(|n| n == note) {
+        println!("not on this cpu: {}", BF16.0);
+        assert_same_bits(&precise, &fast, "without instructions for it");
+    } else {
+        let distance = relative_l2(&fast, &precise);
+        assert!(distance > 1e-5 && distance < 2e-2, "{distance}");
+    }
+    for chunk in [1, 2, 3, 7] {
+        assert_same_bits(&fast, &logits(&options(Accuracy::Fast), Some(chunk)), "chunks");
+    }
+    assert_same_bits(&fast, &logits(&options(Accuracy::Fast).threads(3), None), "threads");
+    assert!(!in_bf16().open_with(&options(Accuracy::Precise)).unwrap().notes().iter().any(|n| n == note));
+    // There is nothing faster for F32, on any machine.
+    let singles = Tiny::random().open_with(&options(Accuracy::Fast)).unwrap();
+    assert!(singles.notes().iter().any(|n| n == note), "{:?}", singles.notes());
 }
 
 fn shown(tolerance: f64) -> String {

@@ -96,6 +96,8 @@ pub struct Kernel {
     pub rows: usize,
     /// How it is cut, given the op and the types of its results.
     pub tiling: fn(&Op, &[Type]) -> Tiling,
+    /// Whether it is only for those who want speed rather than accuracy ([`Accuracy::Fast`]).
+    pub fast: bool,
     /// Code; only its engine knows the type.
     pub entry: Arc<dyn Any + Send + Sync>,
 }
@@ -192,6 +194,7 @@ impl Kernel {
             layouts: &[Layout::FILE],
             activations: None,
             rows: usize::MAX,
+            fast: false,
             tiling: |_, _| Tiling::WHOLE,
             entry,
         }
@@ -231,6 +234,29 @@ impl Kernel {
     }
 }
 
+/// What arithmetic an engine's own kernels may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accuracy {
+    /// Weights as they are, and sums of them in f32 or better.
+    #[default]
+    Precise,
+    /// Also what gives up some accuracy for speed, where the device has instructions for it; elsewhere as `Precise`.
+    Fast,
+}
+
+impl Accuracy {
+    /// All, the default first.
+    pub const ALL: [Accuracy; 2] = [Accuracy::Precise, Accuracy::Fast];
+
+    /// Its name on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Accuracy::Precise => "precise",
+            Accuracy::Fast => "fast",
+        }
+    }
+}
+
 /// Options that all engines take.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -245,6 +271,8 @@ pub struct EngineOptions {
     pub without: Vec<String>,
     /// Name of the only instruction set to use; `None`: all that the machine has.
     pub isa: Option<String>,
+    /// What arithmetic the engine's own kernels may have.
+    pub numerics: Accuracy,
     /// Whether weights stay where their source has them, as they lie there, instead of being copied in the engine's best
     /// layouts: slower, but the memory is the file's map.
     pub in_place: bool,
@@ -275,6 +303,10 @@ impl EngineOptions {
     pub fn isa(self, name: impl Into<String>) -> Self {
         EngineOptions { isa: Some(name.into()), ..self }
     }
+    /// With this arithmetic.
+    pub fn numerics(self, numerics: Accuracy) -> Self {
+        EngineOptions { numerics, ..self }
+    }
     /// Whether weights stay where they are.
     pub fn in_place(self, in_place: bool) -> Self {
         EngineOptions { in_place, ..self }
@@ -288,7 +320,8 @@ impl EngineOptions {
         let on = |k: &Kernel| !self.without.iter().any(|w| w == k.name);
         let mut kernels: Vec<Kernel> = self.kernels.iter().filter(|k| on(k)).cloned().collect();
         let outside = kernels.len();
-        kernels.extend(own.into_iter().filter(on));
+        let allowed = |k: &Kernel| !k.fast || self.numerics == Accuracy::Fast;
+        kernels.extend(own.into_iter().filter(|k| on(k) && allowed(k)));
         Registry { engine, layouts, kernels, outside }
     }
 }

@@ -35,7 +35,7 @@ pub use check::ARENA_ALIGN;
 pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
 pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
-pub use kernel::{Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
+pub use kernel::{Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 pub use platform::{available_memory, huge_pages};
 pub use reference::{Reference, ReferenceKernel};

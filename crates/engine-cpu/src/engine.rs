@@ -1,6 +1,8 @@
 //! The engine: what it can do, its memory, its queues.
 
-use crate::isa::Set;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::{Avx512Bf16, Isa};
+use crate::isa::{BF16_PAIRS, Set};
 use crate::kernels;
 use crate::memory::{Memory, own};
 use crate::panel::PANEL16;
@@ -10,8 +12,8 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
-    Result, Ticket, Usage, WeightSlot, Weights, available_memory,
+    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
+    Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;
@@ -47,16 +49,26 @@ impl Cpu {
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { available_memory() };
         caps.features = sets.iter().map(|s| s.name()).collect();
+        let pairs = options.numerics == Accuracy::Fast && has_pairs(&sets);
+        caps.features.extend(pairs.then_some(BF16_PAIRS));
         caps.bindings = usize::MAX;
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, Layout::FILE] };
-        let registry = options.apply(Self::NAME, layouts, kernels::table(&sets));
+        let registry = options.apply(Self::NAME, layouts, kernels::table(&sets, pairs));
         let budget = Budget::new(Cpu::NAME, caps.memory);
         let pool = Pool::new(threads, &budget);
         caps.threads = pool.threads();
         Ok(Cpu { budget, caps, registry, in_place: options.in_place, pool, profile: options.profile })
     }
+}
+
+/// Whether products of pairs of BF16 may be used with these sets.
+fn has_pairs(sets: &[Set]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return sets.contains(&Set::Avx512) && Avx512Bf16::detect().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
 }
 
 /// The instruction set of this name, or else all; of those that the machine has, best first.

@@ -30,7 +30,7 @@ mod weights;
 
 pub use engine::Cpu;
 pub use isa::{FloatMode, Set};
-pub use kernels::{F32, Q8};
+pub use kernels::{BF16, F32, Q8};
 pub use memory::{View, ViewMut};
 pub use panel::PANEL16;
 pub use scratch::Scratch;

@@ -1,7 +1,7 @@
 //! Every kernel on every instruction set of this machine against the definitions, and kernels of one numerics against each
 //! other.
 
-use inkstone_compute::{EngineOptions, Kernel, Pattern, conformance};
+use inkstone_compute::{Accuracy, Engine, EngineOptions, Kernel, Pattern, conformance};
 use inkstone_engine_cpu::{Cpu, Entry, F32, Set, Tile};
 use inkstone_tensor::Op;
 use inkstone_tensor::step::StepError;
@@ -14,9 +14,7 @@ fn options(threads: usize) -> EngineOptions {
 fn conforms(engine: &Cpu) -> conformance::Report {
     let report = conformance::run(engine);
     assert!(report.passed(), "{report}");
-    // Activations of one column can't be encoded, so a kernel that wants them so is never asked.
-    let skipped: Vec<String> = report.skipped().map(ToString::to_string).collect();
-    assert!(skipped.iter().all(|s| s.ends_with("rows of 1 are no whole blocks of Q8_A")), "{skipped:?}");
+    assert_eq!(report.skipped().count(), 0, "{report}");
     report
 }
 
@@ -40,6 +38,30 @@ fn sets_that_are_not_the_first_choice_conform_alone() {
     for set in Set::ALL.into_iter().filter(|s| s.is_here()).skip(1) {
         let _ = conforms(&Cpu::new(&options(1).isa(set.name())).unwrap());
     }
+}
+
+#[test]
+fn products_of_bf16_pairs_are_there_when_asked_for_and_conform() {
+    let engine = Cpu::new(&options(2).numerics(Accuracy::Fast)).unwrap();
+    let report = conforms(&engine);
+    let ran = |kernel: &str| report.results.iter().any(|r| r.kernels.starts_with(kernel));
+    let here = engine.caps().features.contains(&"avx512bf16");
+    if !here {
+        println!("not on this cpu: avx512bf16");
+    }
+    let kernels = ["linear", "norm_linear", "norm_glu", "glu", "norm_linear_map", "quantize_linear_map", "linear_map"];
+    for kernel in kernels {
+        assert_eq!(ran(&format!("{kernel}.bf16 in file")), here, "{kernel}");
+    }
+    assert!(!Cpu::new(&options(2)).unwrap().registry().kernels.iter().any(|k| k.fast));
+    assert!(
+        !Cpu::new(&options(2).numerics(Accuracy::Fast).isa("portable"))
+            .unwrap()
+            .registry()
+            .kernels
+            .iter()
+            .any(|k| k.fast)
+    );
 }
 
 /// A norm whose squares are added one after the other.

@@ -37,6 +37,7 @@ pub use model_options::ModelOptions;
 pub use profile::{KernelProfile, PlanProfile};
 
 pub use inkstone_compute as compute;
+pub use inkstone_compute::Accuracy;
 pub use inkstone_generate as generate;
 pub use inkstone_gguf as gguf;
 pub use inkstone_graph as graph;

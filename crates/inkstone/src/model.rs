@@ -1,7 +1,7 @@
 //! A model, opened.
 
 use crate::{ModelOptions, Result, context, engines, vocabulary};
-use inkstone_compute::{Engine, EngineOptions};
+use inkstone_compute::{Accuracy, Engine, EngineOptions};
 use inkstone_engine_cpu::FloatMode;
 use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfig, Stream};
 use inkstone_gguf::{Gguf, OpenOptions};
@@ -67,8 +67,13 @@ impl Model {
             Ok((Loaded::new(graph, engine, config, progress)?, chosen.notes))
         })?;
         let (loaded, notes) = opened;
-        let notes = tokenizer.notes().iter().cloned().chain(notes).collect();
+        let mut notes: Vec<String> = tokenizer.notes().iter().cloned().chain(notes).collect();
         let generator = Generator::of(loaded, Arc::new(tokenizer), Options::default());
+        if options.numerics == Accuracy::Fast && !is_faster(&generator) {
+            notes.push(
+                "numerics fast: on this machine no weight of this model has a faster one than precise".to_owned(),
+            );
+        }
         Ok(Model { generator, file, notes })
     }
 
@@ -157,8 +162,16 @@ impl Model {
     }
 }
 
+/// Whether a weight has a numerics that only [`Accuracy::Fast`] allows.
+fn is_faster(generator: &Generator) -> bool {
+    let mut fast = generator.engine().registry().kernels.iter().filter(|k| k.fast);
+    let weights = &generator.compiled().interface().weights;
+    fast.any(|k| weights.iter().any(|w| w.numerics == k.numerics))
+}
+
 /// What of the options is the engine's.
 fn engine_options(options: &ModelOptions) -> EngineOptions {
     let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
+    let engine = engine.numerics(options.numerics);
     options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
 }

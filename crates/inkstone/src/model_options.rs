@@ -1,3 +1,4 @@
+use inkstone_compute::Accuracy;
 use inkstone_generate::Defaults;
 use inkstone_kvcache::Format;
 use inkstone_tensor::Progress;
@@ -19,6 +20,9 @@ pub struct ModelOptions {
     /// Name of the only instruction set that kernels use (the bits are those of every other); without it the best that
     /// the machine has.
     pub isa: Option<String>,
+    /// What arithmetic the engine's kernels may have. [`Accuracy::Fast`] changes results, of a model in BF16 on a processor
+    /// with products of BF16; where it can't make anything faster, a note of the model says so.
+    pub numerics: Accuracy,
     /// Whether the times of steps are recorded, for [`Model::profile`](crate::Model::profile).
     pub profile: bool,
     /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
@@ -48,6 +52,7 @@ impl Default for ModelOptions {
             engine: "auto".to_owned(),
             threads: 0,
             isa: None,
+            numerics: Accuracy::default(),
             profile: false,
             ctx: None,
             kv_type: Format::default(),
@@ -88,6 +93,8 @@ setters! {
     threads: usize => threads;
     /// Sets [`ModelOptions::isa`](#structfield.isa).
     isa: &str => Some(isa.to_owned());
+    /// Sets [`ModelOptions::numerics`](#structfield.numerics).
+    numerics: Accuracy => numerics;
     /// Sets [`ModelOptions::profile`](#structfield.profile).
     profile: bool => profile;
     /// Sets [`ModelOptions::ctx`](#structfield.ctx).

@@ -19,6 +19,7 @@ pub(crate) use suggest::missing_model_hint;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use inkstone::Accuracy;
 use inkstone::kvcache::{FORMATS, Format};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -67,6 +68,11 @@ fn engine_names() -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
+/// The accuracy of this name.
+fn accuracy(name: &str) -> Accuracy {
+    Accuracy::ALL.into_iter().find(|a| a.name() == name).unwrap_or_default()
+}
+
 /// Where and in what precision a model is computed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Model options")]
@@ -80,6 +86,10 @@ pub(crate) struct EngineArgs {
     /// Instruction set of the kernels: portable, avx2, avx512; the bits are the same [default: the best that is here]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
+    /// Accuracy of products: precise, or fast where the machine can: weights in BF16 times activations in BF16
+    #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(),
+          value_parser = PossibleValuesParser::new(Accuracy::ALL.map(Accuracy::name)).map(|name| accuracy(&name)))]
+    pub(crate) numerics: Accuracy,
     /// Tokens that prompt and text may have together [default: what the model was trained for, if it fits]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]

@@ -22,6 +22,7 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options.engine = engine.engine.clone();
     options.threads = engine.threads.unwrap_or(0);
     options.isa = engine.isa.clone();
+    options.numerics = engine.numerics;
     options.ctx = engine.ctx;
     options.kv_type = engine.kv_type;
     options.mmap = engine.mmap;

@@ -83,8 +83,13 @@ const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
 /// Columns of activations and of results.
 const COLS: (usize, usize) = (256, 45);
 /// Weights, and what their products take.
-const PRODUCTS: [(DType, Option<DType>); 4] =
-    [(DType::F32, None), (DType::BF16, None), (DType::Q8_0, Some(DType::Q8_A)), (DType::Q4_K, Some(DType::Q8_A))];
+const PRODUCTS: [(DType, Option<DType>); 5] = [
+    (DType::F32, None),
+    (DType::BF16, None),
+    (DType::BF16, Some(DType::BF16)),
+    (DType::Q8_0, Some(DType::Q8_A)),
+    (DType::Q4_K, Some(DType::Q8_A)),
+];
 const GATE: [Term; 4] = [Term::In(0), Term::Silu, Term::In(1), Term::Mul];
 const ADD: [Term; 3] = [Term::In(0), Term::In(1), Term::Add];
 

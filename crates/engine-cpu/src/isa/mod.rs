@@ -4,6 +4,7 @@
 mod floats;
 mod lanes;
 pub(crate) mod math;
+mod pairs;
 mod portable;
 mod words;
 #[cfg(target_arch = "x86_64")]
@@ -11,10 +12,11 @@ mod x86;
 
 pub use floats::Floats;
 pub use lanes::{F16x, LANES};
+pub use pairs::Pairs;
 pub use portable::Portable;
 pub use words::Words;
 #[cfg(target_arch = "x86_64")]
-pub use x86::{Avx2, Avx512, FloatMode};
+pub use x86::{Avx2, Avx512, Avx512Bf16, FloatMode};
 
 #[cfg(not(target_arch = "x86_64"))]
 pub use portable::FloatMode;
@@ -48,6 +50,9 @@ pub enum Set {
     /// Plain Rust: the same lanes as arrays.
     Portable,
 }
+
+/// Instructions that multiply pairs of BF16, as a feature of the device: part of no set, since their arithmetic is their own.
+pub const BF16_PAIRS: &str = "avx512bf16";
 
 impl Set {
     /// All of them, best first.

@@ -11,6 +11,10 @@ pub struct Avx2(());
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
 
+/// AVX-512 with products of BF16. Only [`Avx512Bf16::detect`] makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512Bf16(());
+
 #[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2<B: Body>(body: B) -> B::Output {
     body.call()
@@ -18,6 +22,11 @@ fn run_avx2<B: Body>(body: B) -> B::Output {
 
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn run_avx512<B: Body>(body: B) -> B::Output {
+    body.call()
+}
+
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
+fn run_avx512_bf16<B: Body>(body: B) -> B::Output {
     body.call()
 }
 
@@ -58,6 +67,27 @@ impl Isa for Avx512 {
     fn run<B: Body>(self, body: B) -> B::Output {
         // SAFETY: `self` proves that the machine has the features.
         unsafe { run_avx512(body) }
+    }
+}
+
+impl Avx512Bf16 {
+    /// What it includes.
+    #[inline(always)]
+    pub(super) fn avx512(self) -> Avx512 {
+        Avx512(())
+    }
+}
+
+impl Isa for Avx512Bf16 {
+    fn detect() -> Option<Avx512Bf16> {
+        let here = Avx512::detect().is_some() && is_x86_feature_detected!("avx512bf16");
+        here.then_some(Avx512Bf16(()))
+    }
+
+    #[inline(always)]
+    fn run<B: Body>(self, body: B) -> B::Output {
+        // SAFETY: `self` proves that the machine has the features.
+        unsafe { run_avx512_bf16(body) }
     }
 }
 

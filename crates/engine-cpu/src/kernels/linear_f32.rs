@@ -2,16 +2,17 @@
 //! multiply-adds a lane; lanes that a tail lacks keep their value, and all are folded at the end.
 
 use super::decoded::decode_row;
+use super::dots::{Dots, Rows, Terms};
 use super::product::{Activations, Weight, first};
-use crate::isa::{Body, Floats, LANES, Portable};
+use crate::isa::{Floats, Portable};
 use inkstone_tensor::DType;
 use std::ops::Range;
 
 /// What this reads; all are exact in f32.
 pub(super) const WEIGHTS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 
-/// Rows of the weight side by side: independent chains hide the latency of each.
-const ROWS: usize = 4;
+/// Of these, what is not in BF16.
+pub(super) const OTHERS: &[DType] = &[DType::F32, DType::F16];
 
 /// See [`super::product::columns`].
 pub(super) fn columns<I: Floats>(
@@ -21,62 +22,85 @@ pub(super) fn columns<I: Floats>(
     work: &mut Vec<f32>,
     out: &mut [f32],
 ) {
-    match I::detect() {
-        Some(isa) => isa.run(Call { isa, x, weight, cols, work, out }),
-        None => columns::<Portable>(x, weight, cols, work, out),
+    let Some(isa) = I::detect() else { return columns::<Portable>(x, weight, cols, work, out) };
+    let w = &weight.w;
+    let dtype = w.ty.dtype;
+    // Of other dtypes there is one row at most, for which no kernel is chosen.
+    let decoded = if WEIGHTS.contains(&dtype) { 0 } else { w.ty.cols * cols.len() };
+    let (biases, decoded) = first(work, cols.len() + decoded).split_at_mut(cols.len());
+    if let Some(bias) = weight.bias {
+        decode_row(&bias, 0, cols.start, biases);
     }
-}
-
-struct Call<'c, 'v, I> {
-    isa: I,
-    x: Activations<'v>,
-    weight: &'c Weight<'v>,
-    cols: Range<usize>,
-    work: &'c mut Vec<f32>,
-    out: &'c mut [f32],
-}
-
-impl<I: Floats> Body for Call<'_, '_, I> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Call { isa, x, weight, cols, work, out } = self;
-        let k = weight.w.ty.cols;
-        let (block, biases) = first(work, ROWS * k + cols.len()).split_at_mut(ROWS * k);
-        if let Some(bias) = weight.bias {
-            decode_row(&bias, 0, cols.start, biases);
-        }
-        for at in (0..cols.len()).step_by(ROWS) {
-            let count = ROWS.min(cols.len() - at);
-            for (i, row) in block.chunks_exact_mut(k).enumerate().take(count) {
-                decode_row(&weight.w, cols.start + at + i, 0, row);
-            }
-            let row = |i: usize| &block[i.min(count - 1) * k..][..k];
-            let weights = [row(0), row(1), row(2), row(3)];
-            for (r, out) in out.chunks_exact_mut(cols.len()).enumerate() {
-                let sums = dots(isa, bytemuck::cast_slice(x.row(r)), weights);
-                for (i, out) in out[at..at + count].iter_mut().enumerate() {
-                    *out = if weight.bias.is_some() { sums[i] + biases[at + i] } else { sums[i] };
-                }
-            }
+    let biases = weight.bias.is_some().then_some(&*biases);
+    for (i, row) in decoded.chunks_exact_mut(w.ty.cols).enumerate() {
+        decode_row(w, cols.start + i, 0, row);
+    }
+    let rows = Rows { bytes: w.rows_from(cols.start, cols.len()), row: w.ty.row_bytes() as usize };
+    match dtype {
+        DType::F32 => isa.run(Dots { terms: Singles(isa), x, w: rows, biases, out }),
+        DType::F16 => isa.run(Dots { terms: Halves(isa), x, w: rows, biases, out }),
+        DType::BF16 => isa.run(Dots { terms: UpperHalves(isa), x, w: rows, biases, out }),
+        _ => {
+            let w = Rows { bytes: bytemuck::cast_slice(decoded), row: 4 * w.ty.cols };
+            isa.run(Dots { terms: Singles(isa), x, w, biases, out });
         }
     }
 }
 
+/// F32.
+#[derive(Clone, Copy)]
+struct Singles<I>(I);
+/// F16.
+#[derive(Clone, Copy)]
+struct Halves<I>(I);
+/// BF16.
+#[derive(Clone, Copy)]
+struct UpperHalves<I>(I);
+
+macro_rules! terms {
+    ($($name:ident, $lines:literal: $weights:ident($line:ident, $at:ident) = $bytes:expr;)+) => {$(
+        impl<I: Floats> Terms<$lines> for $name<I> {
+            type Values = I::Part;
+            type Sums = I::F;
+            const PARTS: usize = I::PARTS;
+            const SUMS: usize = I::SUMS;
+
+            #[inline(always)]
+            fn none(self) -> I::F {
+                self.0.splat_float(0.0)
+            }
+            #[inline(always)]
+            fn activations(self, line: &[u8; 64], part: usize) -> I::Part {
+                self.0.singles_part(line, part)
+            }
+            #[inline(always)]
+            fn weights(self, $line: &[u8; 64], $at: usize, part: usize) -> I::Part {
+                self.0.$weights($bytes, part)
+            }
+            #[inline(always)]
+            fn add(self, x: I::Part, w: I::Part, sums: I::F, part: usize) -> I::F {
+                self.0.fma_part(x, w, sums, part)
+            }
+            #[inline(always)]
+            fn fold(self, sums: I::F) -> f32 {
+                self.0.fold_sum(sums)
+            }
+            #[inline(always)]
+            fn prefetch(self, byte: *const u8) {
+                self.0.prefetch(byte);
+            }
+        }
+    )+};
+}
+
+terms! {
+    Singles, 1: singles_part(line, _at) = line;
+    Halves, 2: halves_part(line, at) = half(line, at);
+    UpperHalves, 2: upper_halves_part(line, at) = half(line, at);
+}
+
+/// A half of a line.
 #[inline(always)]
-fn dots<I: Floats>(isa: I, x: &[f32], w: [&[f32]; ROWS]) -> [f32; ROWS] {
-    let mut sums = [isa.splat_float(0.0); ROWS];
-    for i in 0..x.len().div_ceil(LANES) {
-        // Lanes beyond the end add zero, and keep their value.
-        let x = isa.take(x, i, 0.0);
-        for row in 0..ROWS {
-            sums[row] = isa.fma(x, isa.take(w[row], i, 0.0), sums[row]);
-        }
-    }
-    let mut folded = [0.0; ROWS];
-    for row in 0..ROWS {
-        folded[row] = isa.fold_sum(sums[row]);
-    }
-    folded
+fn half(line: &[u8; 64], at: usize) -> &[u8; 32] {
+    &line.as_chunks().0[at]
 }

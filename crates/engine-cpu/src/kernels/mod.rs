@@ -4,9 +4,11 @@ mod attend;
 mod cached;
 mod copies;
 mod decoded;
+mod dots;
 mod formats;
 mod fused;
 mod layer_norm;
+mod linear_bf16;
 mod linear_f32;
 mod linear_q8;
 mod map;
@@ -19,7 +21,7 @@ mod rope_write;
 mod state;
 
 #[cfg(target_arch = "x86_64")]
-use crate::isa::{Avx2, Avx512};
+use crate::isa::{Avx2, Avx512, BF16_PAIRS};
 use crate::isa::{LANES, Portable, Set};
 use crate::panel::PANEL16;
 use crate::tile::Entry;
@@ -33,6 +35,9 @@ pub(crate) use product::Buffers;
 pub const F32: Numerics = Numerics("f32/l16");
 /// Weights of few bits times activations of 8 bits with a scale per 32; integer sums, one chain of floats a result.
 pub const Q8: Numerics = Numerics("q8/32.i32");
+
+/// Weights and activations in BF16, pairs at a time, sums in f32.
+pub const BF16: Numerics = Numerics("bf16/l16");
 
 /// How a kernel cuts an op with results of these types.
 type Cuts = fn(&Op, &[Type]) -> Tiling;
@@ -85,6 +90,9 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
 /// What kernels of regions around products do, and its arithmetic: what may come before products first.
 const MEMBERS_Q8: &[(&str, Numerics)] =
     &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", Q8), ("map", F32)];
+#[cfg(target_arch = "x86_64")]
+const MEMBERS_BF16: &[(&str, Numerics)] =
+    &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", BF16), ("map", F32)];
 const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
 
 /// A kernel of regions that begin with something before the products.
@@ -101,15 +109,44 @@ fn norm_quantize() -> Kernel {
     Kernel { members: &MEMBERS_Q8[..3], ..common(F32, by_rows) }
 }
 
-/// The table for these instruction sets, best first.
-pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
+/// Products of weights in BF16, on instructions that no set has.
+#[cfg(target_arch = "x86_64")]
+fn bf16() -> Vec<Kernel> {
+    let bf16 = || Kernel {
+        weights: linear_bf16::WEIGHTS,
+        activations: Some(DType::BF16),
+        requires: &[BF16_PAIRS],
+        fast: true,
+        ..common(BF16, columns)
+    };
+    let products: Entry = fused::products::<Avx512>;
+    vec![
+        kernel("linear.bf16", "linear", product::linear::<Avx512>, bf16()),
+        kernel("norm_glu.bf16", "norm_glu", products, first(MEMBERS_BF16, bf16())),
+        kernel("glu.bf16", "glu", products, then(MEMBERS_BF16, bf16())),
+        kernel("norm_linear_map.bf16", "norm_linear_map", products, first(MEMBERS_BF16, bf16())),
+        kernel("quantize_linear_map.bf16", "linear_map", products, first(MEMBERS_BF16, bf16())),
+        kernel("linear_map.bf16", "linear_map", products, then(MEMBERS_BF16, bf16())),
+        kernel("norm_linear.bf16", "norm_linear", products, first(MEMBERS_BF16, bf16())),
+    ]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn bf16() -> Vec<Kernel> {
+    Vec::new()
+}
+
+/// The table for these instruction sets, best first; with pairs of BF16, if the machine has them and they are wanted.
+pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     let q8 = || Kernel {
         weights: formats::ALL,
         layouts: &[PANEL16, Layout::FILE],
         activations: Some(DType::Q8_A),
         ..common(Q8, columns)
     };
-    let f32 = || Kernel { weights: linear_f32::WEIGHTS, ..common(F32, columns) };
+    // What pairs do is left to them.
+    let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
+    let f32 = || Kernel { weights: floats, ..common(F32, columns) };
     let embed = |name, weights, layouts| {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
         kernel(name, "embed", copies::embed, rest)
@@ -119,6 +156,7 @@ pub(crate) fn table(sets: &[Set]) -> Vec<Kernel> {
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
+        .chain(if pairs { bf16() } else { Vec::new() })
         .chain(vectored!(sets, "linear", "linear.q8", product::linear, q8()))
         .chain(vectored!(sets, "norm_glu", "norm_glu.q8", fused::products, first(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "norm_glu", "norm_glu.f32", fused::products, first(MEMBERS_F32, f32())))

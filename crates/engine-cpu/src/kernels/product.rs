@@ -2,7 +2,7 @@
 //! regions have in common.
 
 use super::linear_q8::{Side, Work};
-use super::{linear_f32, linear_q8};
+use super::{linear_bf16, linear_f32, linear_q8};
 use crate::isa::Words;
 use crate::memory::{View, ViewMut};
 use crate::scratch::room;
@@ -85,7 +85,7 @@ pub(super) struct Weight<'a> {
 
 /// What products of a step have in common, made once a worker: encoded activations as they take them.
 pub(super) fn prepare<I: Words>(x: Activations, side: &mut Side) {
-    if x.dtype != DType::F32 {
+    if x.dtype == DType::Q8_A {
         side.pack::<I>(x);
     }
 }
@@ -99,10 +99,10 @@ pub(super) fn columns<I: Words>(
     work: &mut Work,
     out: &mut [f32],
 ) {
-    if x.dtype == DType::F32 {
-        linear_f32::columns::<I>(x, weight, cols, &mut work.floats, out);
-    } else {
-        linear_q8::columns::<I>(side, weight, cols, work, out);
+    match x.dtype {
+        DType::F32 => linear_f32::columns::<I>(x, weight, cols, &mut work.floats, out),
+        DType::BF16 => linear_bf16::columns(x, weight, cols, &mut work.floats, out),
+        _ => linear_q8::columns::<I>(side, weight, cols, work, out),
     }
 }
 

@@ -29,6 +29,9 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
 /// One row.
 #[inline(always)]
 pub(super) fn row<I: Floats>(isa: I, to: DType, x: &[f32], out: &mut [u8]) {
+    if to == DType::BF16 {
+        return upper_halves(x, out);
+    }
     if to != DType::Q8_A {
         // None that a product here wants.
         let encode = to.info().encode.expect("infer takes dtypes that can be encoded");
@@ -63,5 +66,16 @@ pub(super) fn row<I: Floats>(isa: I, to: DType, x: &[f32], out: &mut [u8]) {
         }
         out[VALUES..VALUES + 4].copy_from_slice(&d.to_le_bytes());
         out[VALUES + 4..].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// To nearest, ties to even, as the format of BF16 says; plain operations on integers, which every set has vectors for.
+#[inline(always)]
+fn upper_halves(x: &[f32], out: &mut [u8]) {
+    for (x, out) in x.iter().zip(out.as_chunks_mut::<2>().0) {
+        let bits = x.to_bits();
+        let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
+        let upper = if bits << 1 > 0xff00_0000 { bits | 0x40_0000 } else { nearest };
+        *out = ((upper >> 16) as u16).to_le_bytes();
     }
 }

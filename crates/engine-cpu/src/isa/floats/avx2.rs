@@ -28,13 +28,13 @@ impl Floats for Avx2 {
     type F = F;
     type D = D;
     const WIDE: bool = false;
+    type Part = __m256;
+    const PARTS: usize = 2;
+    const SUMS: usize = 6;
 
     registers! { 2:
         floats(lanes: &F16x; i) -> __m256 = _mm256_loadu_ps(lanes.as_ptr().add(8 * i));
         splat_float(x: f32; _i) -> __m256 = _mm256_set1_ps(x);
-        halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()));
-        upper_halves(bytes: &[u8; 32]; i) -> __m256 = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(
-            _mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().add(16 * i).cast()))));
         sum(a: F, b: F; i) -> __m256 = _mm256_add_ps(a[i], b[i]);
         difference(a: F, b: F; i) -> __m256 = _mm256_sub_ps(a[i], b[i]);
         product(a: F, b: F; i) -> __m256 = _mm256_mul_ps(a[i], b[i]);
@@ -66,6 +66,53 @@ impl Floats for Avx2 {
         wide_product(a: D, b: D; i) -> __m256d = _mm256_mul_pd(a[i], b[i]);
         wide_quotient(a: D, b: D; i) -> __m256d = _mm256_div_pd(a[i], b[i]);
         wide_fma(a: D, b: D, c: D; i) -> __m256d = _mm256_fmadd_pd(a[i], b[i], c[i]);
+    }
+
+    #[inline(always)]
+    fn halves(self, bytes: &[u8; 32]) -> F {
+        [self.halves_part(bytes, 0), self.halves_part(bytes, 1)]
+    }
+
+    #[inline(always)]
+    fn upper_halves(self, bytes: &[u8; 32]) -> F {
+        [self.upper_halves_part(bytes, 0), self.upper_halves_part(bytes, 1)]
+    }
+
+    #[inline(always)]
+    fn singles_part(self, bytes: &[u8; 64], i: usize) -> __m256 {
+        let bytes: &[u8; 32] = &bytes.as_chunks().0[i];
+        // SAFETY: `self` proves that the machine has AVX2; as many bytes as it loads.
+        unsafe { _mm256_loadu_ps(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn halves_part(self, bytes: &[u8; 32], i: usize) -> __m256 {
+        let bytes: &[u8; 16] = &bytes.as_chunks().0[i];
+        // SAFETY: `self` proves that the machine has F16C; as many bytes as it loads.
+        unsafe { _mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn upper_halves_part(self, bytes: &[u8; 32], i: usize) -> __m256 {
+        let bytes: &[u8; 16] = &bytes.as_chunks().0[i];
+        // SAFETY: `self` proves that the machine has AVX2; as many bytes as it loads.
+        unsafe {
+            let words = _mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(words))
+        }
+    }
+
+    #[inline(always)]
+    fn fma_part(self, a: __m256, b: __m256, mut c: F, i: usize) -> F {
+        // SAFETY: `self` proves that the machine has FMA.
+        c[i] = unsafe { _mm256_fmadd_ps(a, b, c[i]) };
+        c
+    }
+
+    #[inline(always)]
+    fn prefetch(self, byte: *const u8) {
+        // SAFETY: `self` proves that the machine has it, and it faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(byte.cast()) };
     }
 
     #[inline(always)]

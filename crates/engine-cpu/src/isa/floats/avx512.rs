@@ -24,10 +24,15 @@ impl Floats for Avx512 {
     type F = F;
     type D = D;
     const WIDE: bool = true;
+    type Part = F;
+    const PARTS: usize = 1;
+    const SUMS: usize = 24;
 
     simply! {
         floats(lanes: &F16x) -> F = _mm512_loadu_ps(lanes.as_ptr());
         splat_float(x: f32) -> F = _mm512_set1_ps(x);
+        singles_part(bytes: &[u8; 64], _i: usize) -> F = _mm512_loadu_ps(bytes.as_ptr().cast());
+        fma_part(a: F, b: F, c: F, _i: usize) -> F = _mm512_fmadd_ps(a, b, c);
         halves(bytes: &[u8; 32]) -> F = _mm512_cvtph_ps(_mm256_loadu_si256(bytes.as_ptr().cast()));
         upper_halves(bytes: &[u8; 32]) -> F = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(
             _mm512_cvtepu16_epi32(_mm256_loadu_si256(bytes.as_ptr().cast()))));
@@ -66,6 +71,21 @@ impl Floats for Avx512 {
         wide_quotient(a: D, b: D) -> D = [_mm512_div_pd(a[0], b[0]), _mm512_div_pd(a[1], b[1])];
         wide_fma(a: D, b: D, c: D) -> D =
             [_mm512_fmadd_pd(a[0], b[0], c[0]), _mm512_fmadd_pd(a[1], b[1], c[1])];
+    }
+
+    #[inline(always)]
+    fn halves_part(self, bytes: &[u8; 32], _i: usize) -> F {
+        self.halves(bytes)
+    }
+
+    #[inline(always)]
+    fn upper_halves_part(self, bytes: &[u8; 32], _i: usize) -> F {
+        self.upper_halves(bytes)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, byte: *const u8) {
+        self.avx2().prefetch(byte);
     }
 
     #[inline(always)]

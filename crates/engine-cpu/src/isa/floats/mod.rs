@@ -16,6 +16,12 @@ pub trait Floats: Isa {
     type D: Copy;
     /// Whether six times four vectors of sums are held in registers, and not only six.
     const WIDE: bool;
+    /// A register: a part of 16 floats.
+    type Part: Copy;
+    /// Parts of 16 floats.
+    const PARTS: usize;
+    /// Vectors that registers hold at once, beside some to work with.
+    const SUMS: usize;
 
     /// Lanes as they lie in memory.
     fn floats(self, lanes: &F16x) -> Self::F;
@@ -81,6 +87,18 @@ pub trait Floats: Isa {
     fn wide_quotient(self, a: Self::D, b: Self::D) -> Self::D;
     /// a b + c, rounded once.
     fn wide_fma(self, a: Self::D, b: Self::D, c: Self::D) -> Self::D;
+
+    /// Part `i` of 16 numbers of single precision.
+    fn singles_part(self, bytes: &[u8; 64], i: usize) -> Self::Part;
+    /// Part `i` of 16 numbers of half precision.
+    fn halves_part(self, bytes: &[u8; 32], i: usize) -> Self::Part;
+    /// Part `i` of 16 upper halves of floats.
+    fn upper_halves_part(self, bytes: &[u8; 32], i: usize) -> Self::Part;
+    /// `c`, to whose part `i` a b is added, rounded once.
+    fn fma_part(self, a: Self::Part, b: Self::Part, c: Self::F, i: usize) -> Self::F;
+
+    /// The cache line with this byte will be read soon; where it lies is nothing that could be wrong.
+    fn prefetch(self, byte: *const u8);
 
     /// Vector `i` of the elements of `x`, with `rest` in lanes beyond its end.
     #[inline(always)]

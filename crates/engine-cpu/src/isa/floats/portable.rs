@@ -22,6 +22,9 @@ impl Floats for Portable {
     type F = F;
     type D = D;
     const WIDE: bool = false;
+    type Part = F;
+    const PARTS: usize = 1;
+    const SUMS: usize = 2;
 
     lanewise! {
         floats(lanes: &F16x; i) -> f32 = lanes[i];
@@ -50,6 +53,29 @@ impl Floats for Portable {
         wide_quotient(a: D, b: D; i) -> f64 = a[i] / b[i];
         wide_fma(a: D, b: D, c: D; i) -> f64 = a[i].mul_add(b[i], c[i]);
     }
+
+    #[inline(always)]
+    fn singles_part(self, bytes: &[u8; 64], _i: usize) -> F {
+        from_fn(|i| f32::from_le_bytes(bytes.as_chunks().0[i]))
+    }
+
+    #[inline(always)]
+    fn halves_part(self, bytes: &[u8; 32], _i: usize) -> F {
+        self.halves(bytes)
+    }
+
+    #[inline(always)]
+    fn upper_halves_part(self, bytes: &[u8; 32], _i: usize) -> F {
+        self.upper_halves(bytes)
+    }
+
+    #[inline(always)]
+    fn fma_part(self, a: F, b: F, c: F, _i: usize) -> F {
+        self.fma(a, b, c)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, _byte: *const u8) {}
 
     #[inline(always)]
     fn parts(self, a: F) -> [F; 2] {

@@ -15,8 +15,18 @@ fn all<I: Floats>(isa: I, [a, b, c]: [F16x; 3]) -> Vec<u64> {
     let (p, q, r) = (isa.widen(x), isa.widen(y), isa.widen(z));
     let third = isa.doubles(&std::array::from_fn(|i| f64::from(a[i]) / 3.0));
     let narrow = |d| isa.narrow(d);
+    let (mut singles, mut halves, mut upper_halves) = (z, z, z);
+    for i in 0..I::PARTS {
+        let one = isa.singles_part(&bytes, i);
+        singles = isa.fma_part(one, one, singles, i);
+        halves = isa.fma_part(one, isa.halves_part(half, i), halves, i);
+        upper_halves = isa.fma_part(one, isa.upper_halves_part(half, i), upper_halves, i);
+    }
     let found = [
         isa.splat_float(a[3]),
+        singles,
+        halves,
+        upper_halves,
         isa.halves(half),
         isa.upper_halves(half),
         isa.sum(x, y),
