@@ -35,6 +35,7 @@ fn program() -> u8 {
         Command::Chat(args) => commands::chat::chat(&args, &signals),
         Command::Show(args) => commands::show::show(&args),
         Command::Explain(args) => commands::explain::explain(&args, &signals),
+        Command::Bench(args) => commands::bench::bench(&args, &signals),
         Command::Tokenize(args) => commands::tokenize::tokenize(&args),
         Command::Logits(args) => commands::logits::logits(&args, &signals),
         Command::Completions(args) => commands::completions::completions(&args),

@@ -1,6 +1,7 @@
 //! What an engine is, object-safe. Everything that a captured graph or a bind group fixes (plan and buffers) is given to
 //! `prepare`; what changes from step to step is written into the step buffer.
 
+use crate::gauge::{Gauge, median_read};
 use crate::kernel::Registry;
 use crate::plan::{Plan, Port, Region, WeightSlot};
 use crate::{Error, Result};
@@ -118,10 +119,16 @@ pub trait Engine: Send + Sync {
     /// If the device gives none.
     fn queue(&self) -> Result<Box<dyn Queue>>;
 
+    /// What measures the machine with so many threads. `None` from an engine that does not measure, or without the memory to
+    /// do so.
+    fn gauge(&self, _threads: usize) -> Option<Box<dyn Gauge>> {
+        None
+    }
+
     /// How fast so many threads read memory now, in bytes a second: measured, which takes a fraction of a second. `None`
     /// from an engine that does not measure, or without the memory to do so.
-    fn read_bandwidth(&self, _threads: usize) -> Option<f64> {
-        None
+    fn read_bandwidth(&self, threads: usize) -> Option<f64> {
+        median_read(&mut *self.gauge(threads)?)
     }
 }
 

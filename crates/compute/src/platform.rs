@@ -20,6 +20,14 @@ pub fn huge_pages() -> Option<u64> {
     return None;
 }
 
+/// The most bytes of memory that this process had at once; `None` where the system can't be asked.
+pub fn peak_memory() -> Option<u64> {
+    #[cfg(all(target_os = "linux", not(inkstone_portable)))]
+    return linux::peak_memory();
+    #[cfg(any(not(target_os = "linux"), inkstone_portable))]
+    return None;
+}
+
 #[cfg(any(all(target_os = "linux", not(inkstone_portable)), test))]
 #[cfg_attr(any(not(target_os = "linux"), inkstone_portable), allow(dead_code))]
 mod linux {
@@ -61,6 +69,10 @@ mod linux {
 
     pub(super) fn huge_pages() -> Option<u64> {
         read_to_string("/proc/self/smaps_rollup").ok().and_then(|t| kilobytes(&t, "AnonHugePages:"))
+    }
+
+    pub(super) fn peak_memory() -> Option<u64> {
+        read_to_string("/proc/self/status").ok().and_then(|t| kilobytes(&t, "VmHWM:"))
     }
 
     /// A line `name   123 kB`.

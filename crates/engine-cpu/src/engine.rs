@@ -1,5 +1,6 @@
 //! The engine: what it can do, its memory, its queues.
 
+use crate::gauge::CpuGauge;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx512Bf16, Isa};
 use crate::isa::{BF16_PAIRS, Set};
@@ -12,7 +13,7 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
+    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan, Queue,
     Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
@@ -119,8 +120,9 @@ impl Engine for Cpu {
         Ok(Arc::new(if self.profile { program.timed() } else { program }))
     }
 
-    fn read_bandwidth(&self, threads: usize) -> Option<f64> {
-        crate::bandwidth::read(threads)
+    fn gauge(&self, threads: usize) -> Option<Box<dyn Gauge>> {
+        let best = Set::ALL.into_iter().find(|s| self.caps.features.contains(&s.name()))?;
+        Some(Box::new(CpuGauge::new(threads, best)?))
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

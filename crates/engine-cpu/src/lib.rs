@@ -13,17 +13,20 @@
 
 mod bandwidth;
 mod engine;
+mod gauge;
 mod isa;
 mod kernels;
 pub mod math;
 mod memory;
 mod pages;
 mod panel;
+mod peak;
 mod pool;
 mod program;
 mod scratch;
 mod tile;
 mod times;
+mod together;
 mod verify;
 mod wait;
 mod weights;

@@ -73,6 +73,9 @@ pub enum Error {
     /// An engine that can't execute anything.
     #[error("the engine has no executor")]
     NoExecutor,
+    /// Sequences of others are under way, or an engine has failed.
+    #[error("the model is busy with other sequences, or its engine has failed")]
+    Busy,
     /// The caller's function failed.
     #[error("the callback failed: {0}")]
     Callback(Box<dyn std::error::Error + Send + Sync>),

@@ -207,6 +207,10 @@ impl Generator {
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }
 
+    pub(crate) fn scheduler(&self) -> &Mutex<Scheduler> {
+        &self.scheduler
+    }
+
     /// The tokenizer.
     pub fn tokenizer(&self) -> &Arc<Tokenizer> {
         &self.tokenizer

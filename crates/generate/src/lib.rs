@@ -16,8 +16,10 @@ mod request;
 mod runner;
 mod scheduler;
 mod sequence;
+mod steps;
 mod stops;
 mod stream;
+mod traffic;
 
 pub use error::{Error, Result};
 pub use footprint::Footprint;
@@ -27,5 +29,7 @@ pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
 pub use request::file_options;
+pub use steps::Steps;
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
 pub use stream::Stream;
+pub use traffic::Traffic;

@@ -144,6 +144,13 @@ impl Runner {
         Ok(())
     }
 
+    /// The sequence in a slot goes back to its first `len` tokens.
+    pub fn truncate(&mut self, slot: usize, len: usize) -> Result<()> {
+        let word = u32::try_from(len).unwrap_or(u32::MAX);
+        let at = 4 * carry::word(carry::LENGTH, slot) as u64;
+        Ok(self.queue.write(&self.carry, at, &word.to_ne_bytes())?)
+    }
+
     /// Runs the composed step. More logit rows than a bucket holds go through the head in windows.
     pub fn run(&mut self, scored: bool, logits: bool) -> Result<()> {
         let (rows, total) = (self.step.rows(), self.step.logits().len());

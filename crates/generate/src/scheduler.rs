@@ -227,6 +227,16 @@ impl Scheduler {
         self.waiting.drain(..).for_each(|mut s| s.fail(error.clone()));
     }
 
+    /// Whether no sequence runs or waits, and none was cut short.
+    pub fn is_idle(&self) -> bool {
+        self.broken.is_none() && self.waiting.is_empty() && self.running.iter().all(Option::is_none)
+    }
+
+    /// What runs steps, and the pages of its caches: for whoever drives an idle one by hand.
+    pub fn device(&mut self) -> (&mut Runner, &mut Pool) {
+        (&mut self.runner, &mut self.pool)
+    }
+
     /// What the steps of plans took so far.
     pub fn profile(&self) -> Option<Vec<PlanTimes>> {
         self.runner.profile()

@@ -16,6 +16,7 @@
 //! [`Model`] is the short way. [`Generator`] puts a graph, a tokenizer and an engine together; each of the crates that
 //! are re-exported here is useful alone.
 
+pub mod bench;
 mod chat;
 mod context;
 mod dialogue;

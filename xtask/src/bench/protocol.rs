@@ -98,14 +98,11 @@ impl Process {
 
     fn took(&mut self, line: &str) -> Result<Took, Error> {
         let answer = self.ask(line)?;
-        // What is done is said of a step.
-        let steps = answer.get("steps").and_then(Value::as_f64).unwrap_or(1.0);
-        let in_all = |key: &str| Some(answer.get(key)?.as_f64()? * steps);
         Ok(Took {
             tokens: self.number(&answer, "tokens")?,
             seconds: self.number(&answer, "ns")? / 1e9,
-            bytes: in_all("bytes"),
-            macs: in_all("macs"),
+            bytes: answer.get("bytes").and_then(Value::as_f64),
+            macs: answer.get("macs").and_then(Value::as_f64),
         })
     }
 
@@ -155,8 +152,7 @@ mod tests {
 
     #[test]
     fn answers_belong_to_their_lines() {
-        let lines =
-            [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "steps": 2, "bytes": 4}"#, r#"{"gb_per_s": 35.5}"#];
+        let lines = [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "bytes": 8}"#, r#"{"gb_per_s": 35.5}"#];
         let mut process = process(&lines).unwrap();
         assert_eq!(process.about()["load_ns"], 5);
         let took = process.decode(100).unwrap();

@@ -1,5 +1,6 @@
 //! The command line: what can be said, and what is wrong with what was said.
 
+mod bench;
 mod chat;
 mod explain;
 mod number;
@@ -9,6 +10,7 @@ mod sampling;
 mod source;
 mod suggest;
 
+pub(crate) use bench::{BenchArgs, Output};
 pub(crate) use chat::{ChatArgs, sampling_line};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use run::RunArgs;
@@ -31,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf -f prompt.txt -n 200 --temp 0
   inkstone show model.gguf --check
   inkstone explain model.gguf
+  inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
 
 Results go to standard output, all else to standard error.
@@ -50,6 +53,7 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     Show(ShowArgs),
     Explain(ExplainArgs),
+    Bench(BenchArgs),
     Tokenize(TokenizeArgs),
     Logits(LogitsArgs),
     Completions(CompletionsArgs),
@@ -270,7 +274,7 @@ mod tests {
         assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
         assert_eq!(
             line(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, chat, show, explain, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, chat, show, explain, bench, tokenize, logits, completions"
         );
         assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");

@@ -1,5 +1,6 @@
 //! One file (or folder) a command.
 
+pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod completions;
 mod events;

@@ -67,6 +67,25 @@ impl Set {
         }
     }
 
+    /// Runs code that is compiled for this set, or plain Rust where the machine does not have it.
+    pub(crate) fn run<B: Body>(self, body: B) -> B::Output {
+        #[cfg(target_arch = "x86_64")]
+        match self {
+            Set::Avx512 => {
+                if let Some(isa) = Avx512::detect() {
+                    return isa.run(body);
+                }
+            }
+            Set::Avx2 => {
+                if let Some(isa) = Avx2::detect() {
+                    return isa.run(body);
+                }
+            }
+            Set::Portable => {}
+        }
+        Portable.run(body)
+    }
+
     /// Whether this machine has it.
     pub fn is_here(self) -> bool {
         match self {

@@ -1,0 +1,98 @@
+//! Arguments of `bench`: those of llama-bench where it has them.
+
+use super::{engine_names, number};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use inkstone::ModelOptions;
+use inkstone::kvcache::{FORMATS, Format};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  inkstone bench model.gguf                          512 tokens of a prompt, 128 of a text
+  inkstone bench model.gguf -p 0 -d 0,4096 -t 1,2    texts behind prompts of two lengths, with one thread and with two
+  inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences in a step
+
+Tests are pp512 (a prompt of 512 tokens), tg128 (128 tokens of a text) and the like; @ d4096: behind 4096 others.
+Decodes are timed in slices of 100 ms with a read of memory before and after. Slices whose reads differ by more than
+15% are dropped; with several threads memory may have a slow and a fast state, which are told apart.";
+
+/// Measures how fast a model reads prompts and writes text, and how much of its machine it uses
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    /// GGUF file
+    pub(crate) model: PathBuf,
+    /// Tokens of a prompt; several with commas; 0: no such test
+    #[arg(short = 'p', long, value_name = "N", value_delimiter = ',', default_value = "512",
+          allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
+    pub(crate) n_prompt: Vec<usize>,
+    /// Tokens of a text
+    #[arg(short = 'n', long, value_name = "N", value_delimiter = ',', default_value = "128",
+          allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
+    pub(crate) n_gen: Vec<usize>,
+    /// Tokens in the caches before
+    #[arg(short = 'd', long, value_name = "N", value_delimiter = ',', default_value = "0",
+          allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
+    pub(crate) n_depth: Vec<usize>,
+    /// Threads that compute [default: one a core]
+    #[arg(short, long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true,
+          value_parser = number::whole::<usize>(1, 1024))]
+    pub(crate) threads: Vec<usize>,
+    /// Sequences that a step of a text has
+    #[arg(short = 'b', long, value_name = "N", value_delimiter = ',', default_value = "1",
+          allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 64))]
+    pub(crate) sequences: Vec<usize>,
+    /// Repetitions of each test
+    #[arg(short, long, value_name = "N", default_value = "3", allow_negative_numbers = true,
+          value_parser = number::whole::<usize>(1, 1000))]
+    pub(crate) repetitions: usize,
+    /// Form of the output: a table, a JSON array, a JSON object a line, values with commas
+    #[arg(short, long, value_enum, value_name = "FORM", default_value = "md")]
+    pub(crate) output: Output,
+    /// Answers lines on standard input instead: fill N, decode MS, prompt N, first N, sweep, dot, peak, quit
+    #[arg(long)]
+    pub(crate) slices: bool,
+    /// Tokens that a sequence has room for, with --slices
+    #[arg(short, long, value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
+          value_parser = number::whole::<u32>(2, 1 << 30))]
+    pub(crate) context: u32,
+    /// What computes
+    #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = "Model options")]
+    engine: String,
+    /// Instruction set of the kernels: portable, avx2, avx512 [default: the best that is here]
+    #[arg(long, value_name = "NAME", help_heading = "Model options")]
+    isa: Option<String>,
+    /// Precision of the key-value cache
+    #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = "Model options",
+          value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
+    kv_type: Format,
+    /// Use the weights where they lie in the mapped file
+    #[arg(long, help_heading = "Model options")]
+    mmap: bool,
+}
+
+/// A form of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    Md,
+    Json,
+    Jsonl,
+    Csv,
+}
+
+impl BenchArgs {
+    /// How the model is opened.
+    pub(crate) fn options(&self, threads: usize, sequences: usize, tokens: u32) -> ModelOptions {
+        let mut options = ModelOptions::default().threads(threads).sequences(sequences).ctx(tokens);
+        options.engine = self.engine.clone();
+        options.isa = self.isa.clone();
+        options.kv_type = self.kv_type;
+        options.mmap = self.mmap;
+        options
+    }
+
+    /// Numbers of threads; 0 stands for one a core.
+    pub(crate) fn thread_counts(&self) -> &[usize] {
+        if self.threads.is_empty() { &[0] } else { &self.threads }
+    }
+}

@@ -1,0 +1,74 @@
+//! A model opened for measurements: what opening it took, and what measures its machine.
+
+use super::FIRST_PROMPT;
+use crate::args::ModelSource;
+use crate::commands::open;
+use crate::signals::Signals;
+use crate::{Error, terminal};
+use inkstone::bench::{Bench, Meter};
+use inkstone::compute::peak_memory;
+use inkstone::{Model, ModelOptions};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A model, and what was found out about it and its machine.
+pub(super) struct Opened {
+    /// Its file.
+    pub name: String,
+    pub model: Model,
+    /// Tokens that a sequence has room for.
+    pub tokens: usize,
+    /// From nothing to a model that is ready.
+    pub load: Duration,
+    /// From there through a prompt to a token.
+    pub first_token: Duration,
+    /// Bytes of memory at most, without what the meter holds.
+    pub peak: Option<u64>,
+    pub meter: Option<Meter>,
+}
+
+impl Opened {
+    pub(super) fn new(path: &Path, options: ModelOptions, tokens: usize, signals: &Signals) -> Result<Opened, Error> {
+        let start = Instant::now();
+        let model = open::model(&ModelSource::File(path.to_owned()), options, signals)?;
+        let load = start.elapsed();
+        let start = Instant::now();
+        Bench::new(&model, 1, tokens, None)?.prompt(FIRST_PROMPT.min(tokens))?;
+        let first_token = start.elapsed();
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(Opened { name, model, tokens, load, first_token, peak: peak_memory(), meter: None })
+    }
+
+    /// Measures the machine; from now on memory has what that takes.
+    pub(super) fn measure_machine(&mut self) {
+        self.meter = Meter::new(&self.model);
+        if self.meter.is_none() {
+            terminal::note("note: the speed of memory is not measured: the engine can't, or there is too little of it");
+        }
+    }
+
+    /// Looks how much memory it took so far.
+    pub(super) fn end(&mut self) {
+        let held = self.meter.as_ref().map_or(0, Meter::bytes);
+        self.peak = self.peak.max(peak_memory().map(|peak| peak.saturating_sub(held)));
+    }
+
+    /// The best instruction set that it uses, or the engine's name.
+    pub(super) fn isa(&self) -> &str {
+        let caps = self.model.engine().caps();
+        caps.features.first().copied().unwrap_or(&caps.name)
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.model.engine().caps().threads
+    }
+
+    /// Bytes and values of its tensors.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let tensors = self.model.file().tensors();
+        (
+            tensors.iter().map(|t| t.bytes.unwrap_or(0)).sum(),
+            tensors.iter().map(|t| t.dims.iter().product::<u64>()).sum(),
+        )
+    }
+}

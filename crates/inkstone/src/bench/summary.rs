@@ -1,0 +1,138 @@
+//! What repetitions of a test say together.
+
+use super::{Meter, Slice, State};
+
+/// Slices of all repetitions of a test that had memory in one state.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// That state.
+    pub state: State,
+    /// Repetitions that had some.
+    pub runs: usize,
+    /// How many slices there are.
+    pub slices: usize,
+    /// Tokens a second: the mean over the repetitions, each with its slices together.
+    pub mean: f64,
+    /// Their standard deviation; 0 for one repetition.
+    pub deviation: f64,
+    /// The median over the slices.
+    pub median: f64,
+    /// Bytes that a token had to read, of weights, keys and values; 0 for prompts.
+    pub token_bytes: f64,
+    /// Bytes a second.
+    pub bytes_rate: f64,
+    /// Bytes a second that memory was read at meanwhile, if somebody measured it.
+    pub read: Option<f64>,
+    /// The share of that which the steps reached.
+    pub of_read: Option<f64>,
+    /// Multiply-adds a second.
+    pub macs_rate: f64,
+    /// Their share of what the fastest loop over products of bytes does.
+    pub of_products: Option<f64>,
+}
+
+impl Summary {
+    /// One for each state that there were steady slices in, and how many slices were not steady. A prompt is one slice, longer
+    /// than memory keeps a state, and counts always.
+    pub fn of(runs: &[Vec<Slice>], meter: Option<&Meter>) -> (Vec<Summary>, usize) {
+        let counts = |s: &Slice| s.bytes == 0 || s.is_steady();
+        let dropped = runs.iter().flatten().filter(|s| !counts(s)).count();
+        let state = |s: &Slice| meter.zip(s.read()).map_or(State::Unknown, |(meter, read)| meter.state(read));
+        let mut states: Vec<State> = runs.iter().flatten().filter(|s| counts(s)).map(state).collect();
+        states.sort_unstable();
+        states.dedup();
+        let of = |wanted: State| {
+            let kept = runs.iter().map(|run| run.iter().filter(|s| counts(s) && state(s) == wanted).copied().collect());
+            let kept: Vec<Vec<Slice>> = kept.filter(|run: &Vec<Slice>| !run.is_empty()).collect();
+            Summary::of_state(wanted, &kept, meter)
+        };
+        (states.into_iter().map(of).collect(), dropped)
+    }
+
+    fn of_state(state: State, runs: &[Vec<Slice>], meter: Option<&Meter>) -> Summary {
+        let slices: Vec<Slice> = runs.iter().flatten().copied().collect();
+        let all = Total::of(&slices);
+        let rates: Vec<f64> = runs.iter().map(|run| Total::of(run)).map(|t| t.tokens / t.seconds).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let squares: f64 = rates.iter().map(|r| (r - mean).powi(2)).sum();
+        let deviation = if rates.len() > 1 { (squares / (rates.len() - 1) as f64).sqrt() } else { 0.0 };
+        // What could have been read in the time of each slice.
+        let readable: Option<f64> = slices.iter().map(|s| Some(s.read()? * s.time.as_secs_f64())).sum();
+        let read = readable.map(|bytes| bytes / all.seconds);
+        let macs_rate = all.macs / all.seconds;
+        Summary {
+            state,
+            runs: runs.len(),
+            slices: slices.len(),
+            mean,
+            deviation,
+            median: median(slices.iter().map(Slice::rate).collect()),
+            token_bytes: all.bytes / all.tokens,
+            bytes_rate: all.bytes / all.seconds,
+            read,
+            of_read: readable.map(|bytes| all.bytes / bytes).filter(|share| *share > 0.0),
+            macs_rate,
+            of_products: meter.map(|meter| macs_rate / meter.products()),
+        }
+    }
+}
+
+/// Sums over slices.
+struct Total {
+    tokens: f64,
+    seconds: f64,
+    bytes: f64,
+    macs: f64,
+}
+
+impl Total {
+    fn of(slices: &[Slice]) -> Total {
+        let sum = |f: fn(&Slice) -> f64| slices.iter().map(f).sum();
+        Total {
+            tokens: sum(|s| s.tokens as f64),
+            seconds: sum(|s| s.time.as_secs_f64()),
+            bytes: sum(|s| s.bytes as f64),
+            macs: sum(|s| s.macs as f64),
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    values.get(low).zip(values.get(high)).map_or(0.0, |(a, b)| (a + b) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn slice(tokens: u64, seconds: f64, read: f64) -> Slice {
+        let time = Duration::from_secs_f64(seconds);
+        Slice { tokens, steps: 1, time, bytes: tokens * 10, macs: tokens * 4, reads: Some((read, read)) }
+    }
+
+    #[test]
+    fn a_mean_is_over_repetitions_and_a_share_over_all_slices() {
+        let runs = [vec![slice(10, 1.0, 200.0), slice(30, 1.0, 200.0)], vec![slice(30, 1.0, 400.0)]];
+        let (all, dropped) = Summary::of(&runs, None);
+        assert_eq!((all.len(), dropped), (1, 0));
+        let s = &all[0];
+        assert_eq!((s.state, s.runs, s.slices, s.mean, s.median), (State::Unknown, 2, 3, 25.0, 30.0));
+        assert!((s.deviation - 50f64.sqrt()).abs() < 1e-9);
+        assert_eq!((s.token_bytes, s.bytes_rate), (10.0, 700.0 / 3.0));
+        assert_eq!((s.read, s.of_read), (Some(800.0 / 3.0), Some(700.0 / 800.0)));
+        assert_eq!((s.macs_rate, s.of_products), (280.0 / 3.0, None));
+    }
+
+    #[test]
+    fn slices_of_memory_that_changed_are_dropped_but_for_prompts() {
+        let unsteady = Slice { reads: Some((100.0, 50.0)), ..slice(10, 1.0, 0.0) };
+        let prompt = Slice { bytes: 0, ..unsteady };
+        assert_eq!(Summary::of(&[vec![unsteady]], None), (vec![], 1));
+        let (all, dropped) = Summary::of(&[vec![prompt]], None);
+        assert_eq!((all.len(), dropped, all[0].of_read), (1, 0, None));
+    }
+}
