@@ -144,11 +144,13 @@ impl Runner {
         Ok(())
     }
 
-    /// The sequence in a slot goes back to its first `len` tokens.
-    pub fn truncate(&mut self, slot: usize, len: usize) -> Result<()> {
-        let word = u32::try_from(len).unwrap_or(u32::MAX);
-        let at = 4 * carry::word(carry::LENGTH, slot) as u64;
-        Ok(self.queue.write(&self.carry, at, &word.to_ne_bytes())?)
+    /// The sequence in a slot goes back to its first `len` tokens; `next` is fed where it would feed what it drew last.
+    pub fn truncate(&mut self, slot: usize, len: usize, next: u32) -> Result<()> {
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        for (field, word) in [(carry::LENGTH, len), (carry::TOKEN, next)] {
+            self.queue.write(&self.carry, 4 * carry::word(field, slot) as u64, &word.to_ne_bytes())?;
+        }
+        Ok(())
     }
 
     /// Runs the composed step. More logit rows than a bucket holds go through the head in windows.

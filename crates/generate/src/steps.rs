@@ -164,14 +164,16 @@ impl Steps<'_> {
         &self.drawn
     }
 
-    /// Goes back to the first `len` tokens of each sequence; what came after them will be written over.
+    /// Goes back to the first `len` tokens of each sequence; what came after them will be written over. The next decode feeds a
+    /// token that depends on `len` alone, so that all from there are alike.
     ///
     /// # Errors
     /// What fails in the engine.
     pub fn truncate(&mut self, len: usize) -> Result<()> {
         let len = len.min(self.len);
+        let next = self.prompt[len.min(self.room - 1)];
         for slot in 0..self.tables.len() {
-            self.scheduler.device().0.truncate(slot, len)?;
+            self.scheduler.device().0.truncate(slot, len, next)?;
         }
         self.len = len;
         Ok(())

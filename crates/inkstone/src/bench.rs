@@ -131,6 +131,7 @@ impl<'a> Bench<'a> {
     pub fn decode(&mut self, tokens: usize, limit: Duration) -> Result<Vec<Slice>> {
         let depth = self.steps.len();
         let end = depth + tokens;
+        self.steps.truncate(depth)?;
         let mut slices = Vec::new();
         let mut read = self.sweep();
         while self.steps.len() < end {
@@ -150,6 +151,7 @@ impl<'a> Bench<'a> {
     /// As [`Bench::decode`].
     pub fn decode_for(&mut self, limit: Duration) -> Result<Slice> {
         let depth = self.steps.len();
+        self.steps.truncate(depth)?;
         let slice = self.steps_within(limit, usize::MAX)?;
         self.steps.truncate(depth)?;
         Ok(slice)

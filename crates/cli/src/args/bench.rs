@@ -39,7 +39,7 @@ pub(crate) struct BenchArgs {
           value_parser = number::whole::<usize>(1, 1024))]
     pub(crate) threads: Vec<usize>,
     /// Sequences that a step of a text has
-    #[arg(short = 'b', long, value_name = "N", value_delimiter = ',', default_value = "1",
+    #[arg(short = 'b', long = "batch", value_name = "N", value_delimiter = ',', default_value = "1",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 64))]
     pub(crate) sequences: Vec<usize>,
     /// Repetitions of each test
@@ -53,7 +53,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) slices: bool,
     /// Tokens that a sequence has room for, with --slices
-    #[arg(short, long, value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
+    #[arg(short, long = "ctx", value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]
     pub(crate) context: u32,
     /// What computes

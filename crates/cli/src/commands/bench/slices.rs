@@ -16,7 +16,7 @@ const LINES: &str = "fill N, decode MS, prompt N, first N, sweep, products, peak
 
 pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     let (&[threads], &[sequences]) = (args.thread_counts(), args.sequences.as_slice()) else {
-        return Err(Error::Usage("--slices takes one number of --threads and one of --sequences".to_owned()));
+        return Err(Error::Usage("--slices takes one number of --threads and one of --batch".to_owned()));
     };
     let tokens = args.context as usize;
     let opened = Opened::new(&args.model, args.options(threads, sequences, args.context), tokens, signals)?;
