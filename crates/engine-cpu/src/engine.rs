@@ -13,8 +13,8 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan, Queue,
-    Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
+    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan,
+    Queue, Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;

@@ -16,7 +16,6 @@ mod regions;
 mod rig;
 mod scenes;
 mod single;
-pub mod speed;
 mod stepwise;
 mod values;
 

@@ -67,6 +67,6 @@ impl<I: Pairs> Terms<1> for Both<I> {
     }
     #[inline(always)]
     fn prefetch(self, byte: *const u8) {
-        self.0.set().prefetch(byte);
+        self.0.set().prefetch_line(byte);
     }
 }

@@ -87,7 +87,7 @@ macro_rules! terms {
             }
             #[inline(always)]
             fn prefetch(self, byte: *const u8) {
-                self.0.prefetch(byte);
+                self.0.prefetch_line(byte);
             }
         }
     )+};

@@ -110,7 +110,7 @@ impl Floats for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch(self, byte: *const u8) {
+    fn prefetch_line(self, byte: *const u8) {
         // SAFETY: `self` proves that the machine has it, and it faults nowhere.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(byte.cast()) };
     }
@@ -218,14 +218,6 @@ impl Floats for Avx2 {
                 _mm256_storeu_si256(out[i + 8].as_mut_ptr().cast(), _mm256_permute2x128_si256::<0x31>(p, q));
             }
             out
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(self, bytes: &[u8]) {
-        for line in bytes.chunks(64) {
-            // SAFETY: the address is of a byte that is there; and nothing is read.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
         }
     }
 }

@@ -84,8 +84,8 @@ impl Floats for Avx512 {
     }
 
     #[inline(always)]
-    fn prefetch(self, byte: *const u8) {
-        self.avx2().prefetch(byte);
+    fn prefetch_line(self, byte: *const u8) {
+        self.avx2().prefetch_line(byte);
     }
 
     #[inline(always)]
@@ -109,11 +109,6 @@ impl Floats for Avx512 {
     #[inline(always)]
     fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
         self.avx2().transpose_words(rows)
-    }
-
-    #[inline(always)]
-    fn prefetch(self, bytes: &[u8]) {
-        self.avx2().prefetch(bytes);
     }
 
     /// Pairs, pairs of pairs, then quarters change places.

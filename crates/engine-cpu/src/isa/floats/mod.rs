@@ -66,8 +66,6 @@ pub trait Floats: Isa {
     fn transpose(self, a: [Self::F; LANES]) -> [Self::F; LANES];
     /// Word i of row j as word j of row i; words have 16 bits.
     fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES];
-    /// Tells the memory that these bytes are read soon.
-    fn prefetch(self, bytes: &[u8]);
 
     /// Lanes as they lie in memory.
     fn doubles(self, lanes: &[f64; LANES]) -> Self::D;
@@ -98,7 +96,15 @@ pub trait Floats: Isa {
     fn fma_part(self, a: Self::Part, b: Self::Part, c: Self::F, i: usize) -> Self::F;
 
     /// The cache line with this byte will be read soon; where it lies is nothing that could be wrong.
-    fn prefetch(self, byte: *const u8);
+    fn prefetch_line(self, byte: *const u8);
+
+    /// All these bytes will be read soon.
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        for line in bytes.chunks(64) {
+            self.prefetch_line(line.as_ptr());
+        }
+    }
 
     /// Vector `i` of the elements of `x`, with `rest` in lanes beyond its end.
     #[inline(always)]

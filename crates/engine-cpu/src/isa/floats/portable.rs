@@ -75,7 +75,7 @@ impl Floats for Portable {
     }
 
     #[inline(always)]
-    fn prefetch(self, _byte: *const u8) {}
+    fn prefetch_line(self, _byte: *const u8) {}
 
     #[inline(always)]
     fn parts(self, a: F) -> [F; 2] {
@@ -113,9 +113,6 @@ impl Floats for Portable {
     fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
         from_fn(|i| from_fn(|b| rows[b / 2][2 * i + b % 2]))
     }
-
-    #[inline(always)]
-    fn prefetch(self, _bytes: &[u8]) {}
 }
 
 /// By bits: no call, so that it is compiled for vectors. Exact.
