@@ -79,15 +79,19 @@ fn steps_a_layer(model: &Model) -> usize {
 #[test]
 fn a_layer_of_a_decoding_step_has_few_steps() {
     let steps = |(file, _): &(PathBuf, Vec<u32>)| steps_a_layer(&open("cpu", file, &[]));
-    assert_eq!(archs().iter().map(steps).collect::<Vec<_>>(), [6, 6, 6, 10], "llama, qwen2, qwen3, gpt2");
-    assert_eq!([story(), mixed()].iter().map(steps).collect::<Vec<_>>(), [6, 6]);
+    assert_eq!(archs().iter().map(steps).collect::<Vec<_>>(), [5, 5, 5, 10], "llama, qwen2, qwen3, gpt2");
+    assert_eq!([story(), mixed()].iter().map(steps).collect::<Vec<_>>(), [5, 5]);
 }
 
 #[test]
 fn every_fusion_comes_about_on_the_cpu_engine() {
-    let report =
-        |(file, _): (PathBuf, _)| open("cpu", &file, &[]).explain(Phase::Decode(1)).unwrap().report.to_string();
-    let reports: String = archs().into_iter().chain([story()]).map(report).collect();
+    let report = |file: &Path, without: &[&str]| {
+        open("cpu", file, without).explain(Phase::Decode(1)).unwrap().report.to_string()
+    };
+    // The smaller ones where the larger are off.
+    let without: [&[&str]; 2] = [&[], &["norm_rope_attend", "rope_attend"]];
+    let files = archs().into_iter().chain([story()]);
+    let reports: String = files.flat_map(|(file, _)| without.map(|without| report(&file, without))).collect();
     let missing: Vec<&str> = fusions().filter(|name| !reports.contains(&format!(" {name} by "))).collect();
     assert!(missing.is_empty(), "{missing:?}\n{reports}");
 }

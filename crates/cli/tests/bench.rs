@@ -7,13 +7,13 @@ use serde_json::Value;
 
 fn bench(more: &[&str]) -> Ran {
     let story = story();
-    let small = ["bench", story.to_str().unwrap(), "-p", "8", "-n", "4", "-r", "2", "-t", "1"];
+    let small = ["bench", story.to_str().unwrap(), "-p", "8", "-r", "2", "-t", "1"];
     run(&[&small[..], more].concat()).succeeded()
 }
 
 #[test]
 fn each_test_of_each_number_has_a_row() {
-    let text = bench(&["-d", "0,5", "-b", "1,2", "-o", "json"]);
+    let text = bench(&["-n", "4", "-d", "0,5", "-b", "1,2", "-o", "json"]);
     let rows: Vec<Value> = serde_json::from_str(text.text()).unwrap();
     let mut tests: Vec<[u64; 4]> =
         rows.iter().map(|r| ["n_prompt", "n_gen", "n_depth", "sequences"].map(|f| r[f].as_u64().unwrap())).collect();

@@ -49,7 +49,7 @@ pub(crate) struct BenchArgs {
     /// Form of the output: a table, a JSON array, a JSON object a line, values with commas
     #[arg(short, long, value_enum, value_name = "FORM", default_value = "md")]
     pub(crate) output: Output,
-    /// Answers lines on standard input instead: fill N, decode MS, prompt N, first N, sweep, dot, peak, quit
+    /// Answers lines on standard input instead: fill N, decode MS, prompt N, first N, sweep, products, peak, quit
     #[arg(long)]
     pub(crate) slices: bool,
     /// Tokens that a sequence has room for, with --slices
