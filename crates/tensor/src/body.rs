@@ -138,12 +138,19 @@ impl OpDef for Region {
         self.body.eval(step, |i| ins[i].take().expect("each input is asked for once"))
     }
 
+    /// Of values what goes in and out; of states what its members read and write.
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let flops = self.body.nodes.iter().fold(0u64, |sum, n| {
+        let mut cost = Cost { bytes: Cost::moved(ins, outs, sizes), flops: 0 };
+        for n in &self.body.nodes {
             let (ins, outs) = (self.body.types_of(&n.ins), self.body.types_of(&n.outs));
-            sum.saturating_add(n.op.cost(&ins, &outs, sizes).flops)
-        });
-        Cost { bytes: Cost::moved(ins, outs, sizes), flops }
+            let member = n.op.cost(&ins, &outs, sizes);
+            cost.flops = cost.flops.saturating_add(member.flops);
+            if ins.iter().any(|t| t.state) {
+                let states = member.bytes.saturating_sub(Cost::moved(&ins, &outs, sizes));
+                cost.bytes = cost.bytes.saturating_add(states);
+            }
+        }
+        cost
     }
 }
 

@@ -107,11 +107,8 @@ pub(super) fn all() -> Vec<Case> {
             ]
         });
         let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
-        let writes = caches.flat_map(move |d| {
-            let with = |norms, attends| write(rows, d, norms, attends);
-            [with(false, false), with(true, false), with(false, true), with(true, true)]
-        });
-        products.chain([norm_quantize(rows)]).chain(writes)
+        let attends = caches.flat_map(move |d| [attend(rows, d, false), attend(rows, d, true)]);
+        products.chain([norm_quantize(rows)]).chain(attends)
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -200,7 +197,7 @@ fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Ca
 
 /// Four query heads and two of keys and values, of which all but four values turn. One head is no whole block of a cache that
 /// has blocks.
-fn write(rows: usize, cache: DType, norms: bool, attends: bool) -> Case {
+fn attend(rows: usize, cache: DType, norms: bool) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
@@ -217,9 +214,6 @@ fn write(rows: usize, cache: DType, norms: bool, attends: bool) -> Case {
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] =
         [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite { group: 0 }, &[c, x, positions]));
-    if !attends {
-        return s.region(if norms { "norm_rope_write" } else { "rope_write" }, rows, &[q, keys, values]);
-    }
     let attend = Attend { heads: 4, kv_heads: 2, scale: 0.25, group: 0 };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])

@@ -17,7 +17,6 @@ mod quantize;
 mod rms_norm;
 mod rope;
 mod rope_attend;
-mod rope_write;
 mod state;
 
 #[cfg(target_arch = "x86_64")]
@@ -56,7 +55,7 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
 ];
 
 /// What the regions around attention do, which begin with rotations and writes. One tile does all rows, so they are few.
-const WRITE: &[(&str, Numerics)] =
+const ATTEND: &[(&str, Numerics)] =
     &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION), ("attend", F32)];
 /// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
 const FEW: usize = 8;
@@ -151,8 +150,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
         kernel(name, "embed", copies::embed, rest)
     };
-    let write = || Kernel { rows: FEW, members: &WRITE[..3], ..common(F32, whole) };
-    let attend = || Kernel { rows: FEW, members: WRITE, ..common(F32, rope_attend::tiling) };
+    let attend = || Kernel { rows: FEW, members: ATTEND, ..common(F32, rope_attend::tiling) };
     let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
@@ -176,8 +174,6 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))
         .chain(vectored!(sets, "rope_attend", "rope_attend", rope_attend::rope_attend, attend()))
         .chain(vectored!(sets, "norm_rope_attend", "norm_rope_attend", rope_attend::rope_attend, attend()))
-        .chain(vectored!(sets, "rope_write", "rope_write", rope_write::rope_write, write()))
-        .chain(vectored!(sets, "norm_rope_write", "norm_rope_write", rope_write::rope_write, write()))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
         .chain([embed("embed.panel16", formats::ALL, &[PANEL16]), embed("embed", &[], &[Layout::FILE])])

@@ -3,11 +3,14 @@
 
 use super::attend::{Head, Queries};
 use super::copies::write_row;
-use super::on;
-use super::rope_write::Parts;
+use super::decoded::decode_row;
+use super::rope::{angles, rotate};
+use super::{on, rms_norm};
 use crate::isa::{Floats, LANES};
+use crate::memory::View;
 use crate::tile::{Places, Tile, step_rows};
 use inkstone_compute::Tiling;
+use inkstone_tensor::ops::{Attend, KvWrite, Rope};
 use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use smallvec::SmallVec;
@@ -26,9 +29,65 @@ pub(super) fn rope_attend<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
     on!(I, body, tile)
 }
 
+/// Heads to be turned: where they come from, their norm, and their rotation.
+struct Heads<'a> {
+    x: View<'a>,
+    /// Epsilon and weights.
+    norm: Option<(f32, View<'a>)>,
+    rope: &'a Rope,
+}
+
+/// What a region is made of.
+struct Parts<'a> {
+    q: Heads<'a>,
+    k: Heads<'a>,
+    v: View<'a>,
+    rows: View<'a>,
+    /// Of keys, of values.
+    writes: [&'a KvWrite; 2],
+    /// What reads the turned queries and both caches.
+    attend: &'a Attend,
+}
+
+impl<'a> Parts<'a> {
+    /// `None`: another kind of region, or one whose nodes read something else.
+    fn of(op: &'a Op, ins: &[View<'a>]) -> Option<Parts<'a>> {
+        let Op::Region(region) = op else { return None };
+        let body = &region.body;
+        let [norms @ .., q_rope, k_rope, k_write, v_write, attends] = &body.nodes[..] else { return None };
+        let (Op::Rope(q), Op::Rope(k)) = (&q_rope.op, &k_rope.op) else { return None };
+        let (Op::KvWrite(keys), Op::KvWrite(values)) = (&k_write.op, &v_write.op) else { return None };
+        let Op::Attend(attend) = &attends.op else { return None };
+        let [heads @ .., v, rows, k_cache, v_cache] = &body.inputs[..] else { return None };
+        // What ropes read, from which operands, by which norms.
+        let (turned, from, epsilons) = match (norms, heads) {
+            ([], [q, k]) => ([*q, *k], [0, 1], None),
+            ([n, m], [q, q_weights, k, k_weights]) => {
+                let (Op::RmsNorm(a), Op::RmsNorm(b)) = (&n.op, &m.op) else { return None };
+                let sound = n.ins[..] == [*q, *q_weights] && m.ins[..] == [*k, *k_weights];
+                ([n.outs[0], m.outs[0]], [0, 2], sound.then_some(Some([a.eps, b.eps]))?)
+            }
+            _ => return None,
+        };
+        let [turned_q, keys_out, values_out, out] = [q_rope, k_write, v_write, attends].map(|n| n.outs[0]);
+        let sound = q_rope.ins[..] == [turned[0], *rows]
+            && k_rope.ins[..] == [turned[1], *rows]
+            && k_write.ins[..] == [*k_cache, k_rope.outs[0], *rows]
+            && v_write.ins[..] == [*v_cache, *v, *rows]
+            && attends.ins[..] == [turned_q, keys_out, values_out, *rows]
+            && body.outputs[..] == [out, keys_out, values_out];
+        let heads = |i: usize, rope| {
+            let norm = epsilons.map(|e: [f32; 2]| (e[i], ins[from[i] + 1]));
+            Heads { x: ins[from[i]], norm, rope }
+        };
+        let (v, rows) = (ins[ins.len() - 4], ins[ins.len() - 3]);
+        sound.then(|| Parts { q: heads(0, q), k: heads(1, k), v, rows, writes: [keys, values], attend })
+    }
+}
+
 #[inline(always)]
 fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
-    let Some(Parts { q, k, v, rows, writes, attend: Some(op) }) = Parts::of(tile.op, tile.ins) else {
+    let Some(Parts { q, k, v, rows, writes, attend: op }) = Parts::of(tile.op, tile.ins) else {
         panic!("no region of rotations, writes and attention: {}", tile.op)
     };
     let [out, keys, values] = &mut *tile.outs else { panic!("not three results") };
@@ -74,4 +133,24 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
         first += count;
     }
     Ok(())
+}
+
+impl Heads<'_> {
+    /// Floats of scratch: the table of angles, the weights of the norm, and as many values as are turned at once.
+    fn floats(&self, values: usize) -> usize {
+        2 * self.rope.frequencies.len() + self.norm.map_or(0, |(_, w)| w.ty.cols) + values
+    }
+
+    /// Whole heads at a position.
+    #[inline(always)]
+    fn turn<I: Floats>(&self, isa: I, x: &[f32], position: u32, floats: &mut [f32], out: &mut [f32]) {
+        let (table, floats) = floats.split_at_mut(2 * self.rope.frequencies.len());
+        angles(isa, self.rope, position, table);
+        let Some((eps, w)) = self.norm else { return rotate(isa, self.rope, table, x, out) };
+        let (weights, floats) = floats.split_at_mut(w.ty.cols);
+        let normed = &mut floats[..x.len()];
+        decode_row(&w, 0, 0, weights);
+        rms_norm::row(isa, x, weights, eps, normed);
+        rotate(isa, self.rope, table, normed, out);
+    }
 }

@@ -13,7 +13,7 @@ mod norm_linear;
 mod norm_quantize;
 mod prologue;
 mod region;
-mod rope_write;
+mod rope_attend;
 
 use crate::graph::Graph;
 use crate::passes::{Context, Report};
@@ -39,10 +39,8 @@ const PROPOSALS: &[(&str, Find)] = &[
     ("linear_map", Find::Region(linear_map::linear_map)),
     ("norm_linear", Find::Region(norm_linear::norm_linear)),
     ("norm_quantize", Find::Region(norm_quantize::norm_quantize)),
-    ("norm_rope_attend", Find::Region(rope_write::norm_rope_attend)),
-    ("rope_attend", Find::Region(rope_write::rope_attend)),
-    ("norm_rope_write", Find::Region(rope_write::norm_rope_write)),
-    ("rope_write", Find::Region(rope_write::rope_write)),
+    ("norm_rope_attend", Find::Region(rope_attend::norm_rope_attend)),
+    ("rope_attend", Find::Region(rope_attend::rope_attend)),
 ];
 
 /// The names of all fusions, in the order in which they are tried; each can be switched off.

@@ -154,8 +154,6 @@ macro_rules! with_regions {
                 col_block: outs[0].cols / 2,
                 ..Tiling::WHOLE
             }),
-            region("norm_rope_write", "norm_rope_write.r8", WRITE, 8, whole),
-            region("rope_write", "rope_write.r8", WRITE, 8, whole),
         ];
         registry.kernels.splice(0..0, regions);
         registry

@@ -1,4 +1,5 @@
-//! What is between products and attention, alone or with it: queries and keys are turned, keys and values written.
+//! Attention with what is between products and it: queries and keys are turned, keys and values written. A tile of heads does
+//! all that its own attention needs.
 
 use super::flow::{Flow, NodeId};
 use super::region::Draft;
@@ -16,31 +17,23 @@ struct Parts {
     v: ValueId,
     rows: ValueId,
     caches: [ValueId; 2],
-    /// q rotated, keys, values.
-    results: [ValueId; 3],
+    /// q, turned.
+    turned: ValueId,
+    /// Keys, values.
+    written: [ValueId; 2],
 }
 
-/// Around an `attend`, which stays outside.
-pub(super) fn rope_write(flow: &Flow, attend: NodeId) -> Vec<Draft> {
-    parts(flow, attend).map(|p| p.draft(None)).into_iter().collect()
+/// Around an `attend`.
+pub(super) fn rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
+    let parts = parts(flow, attend).filter(|p| p.by_heads(flow, attend, None));
+    parts.map(|p| p.draft(flow, attend, None)).into_iter().collect()
 }
 
 /// The same with the norms of queries and keys, which are of each head.
-pub(super) fn norm_rope_write(flow: &Flow, attend: NodeId) -> Vec<Draft> {
-    parts(flow, attend).and_then(|p| Some(p.draft(Some(p.norms(flow)?)))).into_iter().collect()
-}
-
-/// With the `attend`, so that a tile of heads does all that comes before its own attention.
-pub(super) fn rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
-    let parts = parts(flow, attend).filter(|p| p.by_heads(flow, attend, None));
-    parts.map(|p| p.draft(None).and(flow, attend)).into_iter().collect()
-}
-
-/// The same with the norms of queries and keys.
 pub(super) fn norm_rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
     let draft = parts(flow, attend).and_then(|p| {
         let norms = p.norms(flow).filter(|norms| p.by_heads(flow, attend, Some(norms)))?;
-        Some(p.draft(Some(norms)).and(flow, attend))
+        Some(p.draft(flow, attend, Some(norms)))
     });
     draft.into_iter().collect()
 }
@@ -62,7 +55,7 @@ impl Parts {
     /// Whether each head can be done for itself: norms and rotations are of one head of the `attend`, and nobody else reads
     /// the turned queries.
     fn by_heads(&self, flow: &Flow, attend: NodeId, norms: Option<&Norms>) -> bool {
-        let (Some(Op::Attend(op)), Some(_)) = (flow.op(attend), flow.maker_for(self.results[0], attend)) else {
+        let (Some(Op::Attend(op)), Some(_)) = (flow.op(attend), flow.maker_for(self.turned, attend)) else {
             return false;
         };
         let dim = flow.ty(self.q).cols / op.heads;
@@ -70,26 +63,19 @@ impl Parts {
         self.ropes.iter().all(turns) && norms.iter().copied().flatten().all(|(_, _, w)| flow.ty(*w).cols == dim)
     }
 
-    /// Without the `attend`.
-    fn draft(&self, norms: Option<Norms>) -> Draft {
-        let members = norms.iter().flatten().map(|n| n.0).chain(self.ropes).chain(self.writes).collect();
+    fn draft(&self, flow: &Flow, attend: NodeId, norms: Option<Norms>) -> Draft {
+        let before = norms.iter().flatten().map(|n| n.0).chain(self.ropes).chain(self.writes);
         let heads: Vec<ValueId> = match norms {
             Some([(_, q, q_weights), (_, k, k_weights)]) => vec![q, q_weights, k, k_weights],
             None => vec![self.q, self.k],
         };
-        let operands = heads.into_iter().chain([self.v, self.rows]).chain(self.caches).collect();
-        Draft { prologue: Vec::new(), members, operands, results: self.results.into() }
-    }
-}
-
-impl Draft {
-    /// With an `attend` that reads the first result.
-    fn and(mut self, flow: &Flow, attend: NodeId) -> Draft {
-        self.members.push(attend);
-        if let Some(n) = flow.node(attend) {
-            self.results[0] = n.outs[0];
+        let made = flow.node(attend).into_iter().flat_map(|n| n.outs.iter().copied());
+        Draft {
+            prologue: Vec::new(),
+            members: before.chain([attend]).collect(),
+            operands: heads.into_iter().chain([self.v, self.rows]).chain(self.caches).collect(),
+            results: made.chain(self.written).collect(),
         }
-        self
     }
 }
 
@@ -117,6 +103,7 @@ fn parts(flow: &Flow, attend: NodeId) -> Option<Parts> {
         v,
         rows,
         caches: [k_cache, v_cache],
-        results: [q, keys, values],
+        turned: q,
+        written: [keys, values],
     })
 }
