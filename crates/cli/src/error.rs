@@ -92,6 +92,17 @@ pub(crate) enum Error {
         /// Of how many.
         all: usize,
     },
+    /// A kernel that failed when it was timed.
+    #[error("{0}")]
+    Kernel(String),
+    /// `bench --kernels --assert` found better kernels than the chosen ones.
+    #[error("{slow} of {all} chosen kernels take over 5% more than the fastest")]
+    SlowKernels {
+        /// How many.
+        slow: usize,
+        /// Of how many.
+        all: usize,
+    },
     /// The signal handler can't be set.
     #[error("can't listen for Ctrl-C: {0}")]
     Signals(#[from] ctrlc::Error),

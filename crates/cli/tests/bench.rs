@@ -77,5 +77,8 @@ fn what_can_not_be_is_refused() {
     run(&["bench", story, "-b", "0"]).refused(2, "allowed: a whole number from 1 to 64");
     run(&["bench", story, "-o", "xml"]).refused(2, "allowed: md, json, jsonl, csv");
     run(&["bench", story, "-c", "9"]).refused(2, "--slices");
+    run(&["bench", story, "--kernels"]).refused(2, "--kernels");
+    run(&["bench", story, "--assert"]).refused(2, "--kernels");
+    run(&["bench"]).refused(2, "missing: ");
     run(&["bench", "nowhere.gguf"]).refused(1, "no such file");
 }

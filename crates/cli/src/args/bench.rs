@@ -4,13 +4,15 @@ use super::{engine_names, number};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use inkstone::ModelOptions;
+use inkstone::compute::EngineOptions;
 use inkstone::kvcache::{FORMATS, Format};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf                          512 tokens of a prompt, 128 of a text
   inkstone bench model.gguf -p 0 -d 0,4096 -t 1,2    texts behind prompts of two lengths, with one thread and with two
   inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences in a step
+  inkstone bench --kernels --assert -t 1             whether the kernels that are chosen are the fastest
 
 Tests are pp512 (a prompt of 512 tokens), tg128 (128 tokens of a text) and the like; @ d4096: behind 4096 others.
 Decodes are timed in slices of 100 ms with a read of memory before and after. Slices whose reads differ by more than
@@ -21,7 +23,8 @@ Decodes are timed in slices of 100 ms with a read of memory before and after. Sl
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
     /// GGUF file
-    pub(crate) model: PathBuf,
+    #[arg(required_unless_present = "kernels")]
+    model: Option<PathBuf>,
     /// Tokens of a prompt; several with commas; 0: no such test
     #[arg(short = 'p', long, value_name = "N", value_delimiter = ',', default_value = "512",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
@@ -56,6 +59,12 @@ pub(crate) struct BenchArgs {
     #[arg(short, long = "ctx", value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]
     pub(crate) context: u32,
+    /// Times each kernel that takes a case instead, without a model; the first is the one that is chosen
+    #[arg(long, conflicts_with_all = ["slices", "model"])]
+    pub(crate) kernels: bool,
+    /// With --kernels: an error if a chosen one takes over 5% more than the fastest
+    #[arg(long, requires = "kernels")]
+    pub(crate) assert: bool,
     /// What computes
     #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = "Model options")]
     engine: String,
@@ -89,6 +98,21 @@ impl BenchArgs {
         options.kv_type = self.kv_type;
         options.mmap = self.mmap;
         options
+    }
+
+    /// The model's file; nothing without one, which --kernels alone may be.
+    pub(crate) fn model(&self) -> &Path {
+        self.model.as_deref().unwrap_or(Path::new(""))
+    }
+
+    pub(crate) fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    /// How an engine is opened without a model.
+    pub(crate) fn engine_options(&self, threads: usize) -> EngineOptions {
+        let options = EngineOptions::default().threads(threads).in_place(self.mmap);
+        self.isa.iter().fold(options, |options, isa| options.isa(isa))
     }
 
     /// Numbers of threads; 0 stands for one a core.

@@ -16,6 +16,7 @@ mod regions;
 mod rig;
 mod scenes;
 mod single;
+pub mod speed;
 mod stepwise;
 mod values;
 

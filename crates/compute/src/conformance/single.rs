@@ -71,20 +71,20 @@ fn equal(first: &str, wanted: &[Array], found: &[Array]) -> Result<(), Stop> {
 }
 
 /// The bucket of a case. Every row may want logits.
-fn sizes(engine: &dyn Engine, rows: usize) -> Option<Sizes> {
+pub(super) fn sizes(engine: &dyn Engine, rows: usize) -> Option<Sizes> {
     let caps = engine.caps();
     let (rows, logit_rows) = (bucket(&caps.rows, rows)?, bucket(&caps.logit_rows, rows)?);
     Some(Sizes { rows, logit_rows, slots: SEQUENCES * PAGE })
 }
 
 /// A kernel that is asked a case.
-struct Asked<'a> {
-    engine: &'a dyn Engine,
-    case: &'a Case,
-    kernel: &'a Kernel,
-    layout: Layout,
-    bucket: Sizes,
-    seed: u64,
+pub(super) struct Asked<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) case: &'a Case,
+    pub(super) kernel: &'a Kernel,
+    pub(super) layout: Layout,
+    pub(super) bucket: Sizes,
+    pub(super) seed: u64,
 }
 
 /// A plan without steps, and what its operands are.
@@ -120,6 +120,15 @@ impl Asked<'_> {
             equal("its members", &self.setup()?.run(self, &region.body, &members)?, &found)?;
         }
         Ok(found)
+    }
+
+    /// The case on the kernel, ready to run, and the words of its step.
+    pub(super) fn rig(&self) -> Result<(Rig, Vec<u32>), Stop> {
+        let setup = self.setup()?;
+        let words = setup.words.clone();
+        let body = alone(&self.case.op, &setup.places)?;
+        let (rig, _) = setup.rig(self, &body, &[self.kernel])?;
+        Ok((rig, words))
     }
 
     fn setup(&self) -> Result<Setup, Stop> {
@@ -179,7 +188,16 @@ fn alone(op: &Op, operands: &[Place]) -> Result<Body, Mismatch> {
 
 impl Setup {
     /// The outputs of a body whose inputs are the operands, each of its nodes by a kernel.
-    fn run(mut self, asked: &Asked, body: &Body, kernels: &[&Kernel]) -> Result<Vec<Array>, Stop> {
+    fn run(self, asked: &Asked, body: &Body, kernels: &[&Kernel]) -> Result<Vec<Array>, Stop> {
+        let words = self.words.clone();
+        let (mut rig, at) = self.rig(asked, body, kernels)?;
+        rig.submit(&words)?;
+        let sizes = StepView::new(&words)?.sizes(asked.bucket.slots);
+        body.outputs.iter().map(|v| Ok(rig.read(at[v].region, &body.ty(*v), &sizes)?)).collect()
+    }
+
+    /// The same, ready to run, and where its values lie.
+    fn rig(mut self, asked: &Asked, body: &Body, kernels: &[&Kernel]) -> Result<(Rig, BTreeMap<ValueId, Place>), Stop> {
         let mut at: BTreeMap<ValueId, Place> = body.inputs.iter().copied().zip(self.places).collect();
         for v in body.outputs.iter().filter(|v| !body.ty(**v).state) {
             at.insert(*v, self.plan.port(next(&mut self.ports)?, body.ty(*v)));
@@ -194,9 +212,7 @@ impl Setup {
         }
         let mut rig = Rig::new(asked.engine, &Arc::new(self.plan.finish()), &self.weights)?;
         self.inputs.iter().try_for_each(|(region, value)| rig.write(*region, value))?;
-        rig.submit(&self.words)?;
-        let sizes = StepView::new(&self.words)?.sizes(asked.bucket.slots);
-        body.outputs.iter().map(|v| Ok(rig.read(at[v].region, &body.ty(*v), &sizes)?)).collect()
+        Ok((rig, at))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `bench`: how fast a model is, and how much of its machine it uses.
 
+mod kernels;
 mod opened;
 mod report;
 mod rows;
@@ -17,6 +18,9 @@ use rows::{Row, Test};
 const FIRST_PROMPT: usize = 16;
 
 pub(crate) fn bench(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
+    if args.kernels {
+        return kernels::time(args);
+    }
     if args.slices {
         return slices::answer(args, signals);
     }
@@ -32,7 +36,7 @@ fn tests(args: &BenchArgs, threads: usize, signals: &Signals, report: &mut Repor
     let most = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
     let tokens = most(&args.n_depth) + most(&args.n_prompt).max(most(&args.n_gen)).max(FIRST_PROMPT);
     let options = args.options(threads, most(&args.sequences), u32::try_from(tokens).unwrap_or(u32::MAX));
-    let mut opened = Opened::new(&args.model, options, tokens, signals)?;
+    let mut opened = Opened::new(args.model(), options, tokens, signals)?;
     opened.measure_machine();
     for &sequences in &args.sequences {
         for &depth in &args.n_depth {
