@@ -63,7 +63,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, conflicts_with_all = ["slices", "model"])]
     pub(crate) kernels: bool,
     /// With --kernels: an error if a chosen one takes over 5% more than the fastest
-    #[arg(long, requires = "kernels")]
+    #[arg(long)]
     pub(crate) assert: bool,
     /// What computes
     #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = "Model options")]

@@ -3,14 +3,14 @@
 use crate::args::BenchArgs;
 use crate::{Error, output};
 use inkstone::compute::conformance::speed;
-use inkstone::{Error as ModelError, engines};
+use inkstone::engines;
 
 pub(super) fn time(args: &BenchArgs) -> Result<(), Error> {
     let threads = args.thread_counts();
     let &[threads] = threads else {
         return Err(Error::Usage("--kernels takes one number of --threads".to_owned()));
     };
-    let engine = engines::open(args.engine(), &args.engine_options(threads)).map_err(ModelError::from)?;
+    let engine = engines::open(args.engine(), &args.engine_options(threads))?;
     let mut printed = Ok(());
     let choices = speed::run(&*engine, |choice| {
         if printed.is_ok() {

@@ -21,6 +21,9 @@ pub(crate) fn bench(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     if args.kernels {
         return kernels::time(args);
     }
+    if args.assert {
+        return Err(Error::Usage("--assert goes with --kernels".to_owned()));
+    }
     if args.slices {
         return slices::answer(args, signals);
     }
