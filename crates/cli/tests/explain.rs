@@ -104,6 +104,14 @@ fn definitions_use_no_instruction_set_and_that_is_no_fault() {
 }
 
 #[test]
+fn fast_numerics_that_change_nothing_are_noted() {
+    let ran = run(&["explain", "--numerics", "fast"]).succeeded();
+    let note = "note: numerics fast: on this machine no weight of this model has a faster one than precise";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    run(&["explain", "--numerics", "sloppy"]).refused(2, "--numerics \"sloppy\": allowed: precise, fast");
+}
+
+#[test]
 fn layers_that_run_alike_are_shown_once() {
     let folded = run(&["explain"]).succeeded();
     let text = folded.text();
