@@ -50,6 +50,14 @@ impl Words for Avx512 {
         bytes
     }
 
+    #[inline(always)]
+    fn fetch(self, bytes: &[u8]) {
+        for line in bytes.chunks(64) {
+            // SAFETY: it changes nothing, and the line is there.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
+    }
+
     /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [__m512i; 4] {

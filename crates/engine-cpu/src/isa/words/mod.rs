@@ -25,6 +25,8 @@ pub trait Words: Floats {
     fn load(self, bytes: &[u8; 64]) -> Self::W;
     /// Words as they lie in memory.
     fn bytes(self, a: Self::W) -> [u8; 64];
+    /// Asks for the lines of the cache that these bytes lie in, in order.
+    fn fetch(self, bytes: &[u8]);
     /// Four words of each of 16 rows, which begin `stride` bytes apart: vector i has word i of each row. Panics if there
     /// are fewer bytes.
     fn turn(self, rows: &[u8], stride: usize) -> [Self::W; 4];

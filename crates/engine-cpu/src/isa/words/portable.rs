@@ -20,6 +20,8 @@ impl Words for Portable {
         each(|i| u32::from_le_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]))
     }
     #[inline(always)]
+    fn fetch(self, _bytes: &[u8]) {}
+    #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [[u32; LANES]; 4] {
         let row = |i: usize| &rows[i * stride..][..16];
         let word = |row: &[u8], i: usize| u32::from_le_bytes([row[i], row[i + 1], row[i + 2], row[i + 3]]);

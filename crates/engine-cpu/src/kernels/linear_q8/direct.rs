@@ -5,6 +5,7 @@ use super::side::{Columns, Side};
 use super::step::step;
 use crate::isa::{F16x, Words};
 use crate::panel::ROWS;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The 16 columns of the result that a panel gives, of all rows.
 #[inline(always)]
@@ -29,15 +30,21 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
-        // Written out for one or two rows, so that shifts and places are constants. The compiler would unpack several
-        // groups at once, so with more rows there would not be enough registers.
+        // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
+        // would mix the loads of all of them, and memory is only read at its speed if it is read in order.
         macro_rules! groups {
             ($($g:literal)*) => {{
-                $(step::<I, F, N>(isa, &F::group(isa, blocks, $g), &x[$g], &mut sums);)*
+                $(
+                    step::<I, F, N>(isa, &F::group(isa, blocks, $g), &x[$g], &mut sums);
+                    compiler_fence(Ordering::SeqCst);
+                )*
             }};
         }
         match F::GROUPS {
-            1 => groups!(0),
+            1 => {
+                isa.fetch(blocks);
+                groups!(0);
+            }
             _ if N <= 2 => groups!(0 1 2 3 4 5 6 7),
             _ => {
                 for (g, x) in x.iter().enumerate() {
