@@ -6,7 +6,7 @@
 
 mod pack;
 
-pub(crate) use pack::pack;
+pub(crate) use pack::{pack, pack_before};
 
 use inkstone_compute::Layout;
 use inkstone_tensor::DType;

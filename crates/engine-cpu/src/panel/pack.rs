@@ -14,13 +14,19 @@ const LINE: usize = 4 * ROWS;
 /// Puts rows of a matrix, one after the other and 16 at most, into a panel or some columns of blocks of one. `row` is
 /// how many bytes lie between the beginnings of two rows.
 pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
+    pack_before(dtype, rows, row, &[], panel);
+}
+
+/// The same for who goes on with the rows `next`: they are asked for in the order of their bytes meanwhile. Machines see
+/// that a thread reads on, but not where 16 rows that it reads at once go on.
+pub(crate) fn pack_before(dtype: DType, rows: &[u8], row: usize, next: &[u8], panel: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(isa) = Avx512::detect() {
-        return isa.run(Call { isa, dtype, rows, row, panel });
+        return isa.run(Call { isa, dtype, rows, row, next, panel });
     } else if let Some(isa) = Avx2::detect() {
-        return isa.run(Call { isa, dtype, rows, row, panel });
+        return isa.run(Call { isa, dtype, rows, row, next, panel });
     }
-    Call { isa: Portable, dtype, rows, row, panel }.call();
+    Call { isa: Portable, dtype, rows, row, next, panel }.call();
 }
 
 struct Call<'c, I> {
@@ -28,6 +34,7 @@ struct Call<'c, I> {
     dtype: DType,
     rows: &'c [u8],
     row: usize,
+    next: &'c [u8],
     panel: &'c mut [u8],
 }
 
@@ -36,20 +43,22 @@ impl<I: Words> Body for Call<'_, I> {
 
     #[inline(always)]
     fn call(self) {
-        pack_with(self.isa, self.dtype, self.rows, self.row, self.panel);
+        let Call { isa, dtype, rows, row, next, panel } = self;
+        columns(isa, dtype, rows, row, next, panel);
     }
 }
 
-/// The same in code that is compiled for a set.
 #[inline(always)]
-fn pack_with<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
+fn columns<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, next: &[u8], panel: &mut [u8]) {
     let Some(runs) = runs(dtype) else { unreachable!("{dtype} has no panels, which load and prepare check") };
     let block = dtype.block_bytes();
     let count = rows.len().div_ceil(row.max(1)).min(ROWS);
     if count < ROWS {
         panel.fill(0);
     }
+    let mut next = next.chunks(ROWS * block);
     for (b, column) in panel.chunks_exact_mut(ROWS * block).enumerate() {
+        isa.prefetch(next.next().unwrap_or(&[]));
         let rows = &rows[b * block..];
         if count < ROWS || block < TURN {
             one_by_one(runs, rows, row, count, column);
@@ -85,14 +94,10 @@ impl Lines<'_> {
     fn words<I: Words>(&self, isa: I, rows: &[u8], row: usize, block: usize, column: &mut [u8]) {
         for first in (0..self.run.count).step_by(4) {
             let from = self.from + 4 * first;
-            // The last words of a block are turned with those before them.
-            let start = from.min(block - TURN);
-            if !(from - start).is_multiple_of(4) {
+            if from + TURN > block {
                 return self.one_by_one(rows, row, column);
             }
-            let skip = (from - start) / 4;
-            let turned = isa.turn(&rows[start..], row);
-            for (i, line) in turned.into_iter().skip(skip).take(self.run.count - first).enumerate() {
+            for (i, line) in isa.turn(&rows[from..], row).into_iter().take(self.run.count - first).enumerate() {
                 let Some(to) = column[self.to + (first + i) * self.step..].first_chunk_mut() else { return };
                 self.store(isa, line, to);
             }
@@ -165,7 +170,7 @@ mod tests {
 
     fn packed<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, len: usize) -> Vec<u8> {
         let mut panel = vec![7; len];
-        isa.run(Call { isa, dtype, rows, row, panel: &mut panel });
+        isa.run(Call { isa, dtype, rows, row, next: rows, panel: &mut panel });
         panel
     }
 

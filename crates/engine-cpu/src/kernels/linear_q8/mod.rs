@@ -18,7 +18,7 @@ use super::formats::{Format, with_format};
 use super::product::{Weight, first};
 use crate::isa::{Body, LANES, Portable, Words};
 use crate::memory::View;
-use crate::panel::{PANEL16, ROWS, pack};
+use crate::panel::{PANEL16, ROWS, pack_before};
 use crate::scratch::room;
 use inkstone_tensor::{DType, NoMemory};
 use std::marker::PhantomData;
@@ -123,7 +123,8 @@ fn made<'b>(w: &View<'b>, at: usize, count: usize, packed: &'b mut Vec<u8>) -> &
     let row = w.stride();
     let packed = first(packed, count * ROWS * row);
     for (i, panel) in packed.chunks_exact_mut(ROWS * row).enumerate() {
-        pack(w.ty.dtype, w.rows_from((at + i) * ROWS, ROWS), row, panel);
+        let rows = |panel: usize| if panel * ROWS < w.rows() { w.rows_from(panel * ROWS, ROWS) } else { &[] };
+        pack_before(w.ty.dtype, rows(at + i), row, rows(at + i + 1), panel);
     }
     packed
 }
