@@ -180,6 +180,19 @@ fn a06_a_file_of_holes_does_not_become_memory() {
 }
 
 #[test]
+fn strings_that_end_beyond_the_limit_are_refused_also_where_they_are_at_hand() {
+    let strings = (0..100).fold(Raw::new(0, 1).key("k", ARRAY).u32(STRING).u64(100), |raw, _| raw.string("abcd"));
+    let bytes = strings.0;
+    let open = |head: u64| {
+        let limits = Limits { head, ..Limits::default() };
+        Gguf::from_bytes_with(Arc::new(bytes.clone()), "file", &limits).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(open(bytes.len() as u64), Ok(()));
+    let message = open(bytes.len() as u64 - 1).unwrap_err();
+    assert!(message.contains("string 99 of") && message.ends_with("(option head)"), "{message}");
+}
+
+#[test]
 fn a07_arrays_in_arrays_end_at_the_limit() {
     let nested = |depth: usize| {
         let outer = (1..depth).fold(Raw::new(0, 1).key("k", ARRAY), |raw, _| raw.u32(ARRAY).u64(1));
