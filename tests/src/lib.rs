@@ -2,6 +2,7 @@
 
 mod clock;
 mod engines;
+pub mod large;
 mod npy;
 mod oracle;
 mod subjects;

@@ -224,12 +224,22 @@ pub struct Weights {
     loaded: Arc<dyn Any + Send + Sync>,
     /// Bytes that they take beyond the source's own.
     pub bytes: u64,
+    /// Bytes that are kept in memory where the source has them, and bytes that are read from there again and again,
+    /// because memory does not hold all.
+    pub locked: u64,
+    /// See [`Weights::locked`].
+    pub streamed: u64,
 }
 
 impl Weights {
     /// Wraps an engine's own kind of weights.
     pub fn new(loaded: Arc<dyn Any + Send + Sync>, bytes: u64) -> Weights {
-        Weights { loaded, bytes }
+        Weights { loaded, bytes, locked: 0, streamed: 0 }
+    }
+    /// The same, some of which stay in a mapped file that memory does not hold.
+    #[must_use]
+    pub fn in_file(self, locked: u64, streamed: u64) -> Weights {
+        Weights { locked, streamed, ..self }
     }
     /// The engine's own kind of weights.
     ///

@@ -24,6 +24,7 @@ mod peak;
 mod pool;
 mod program;
 mod scratch;
+mod stream;
 mod tile;
 mod times;
 mod together;

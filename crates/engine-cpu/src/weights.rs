@@ -3,7 +3,8 @@
 
 use crate::pages::Pages;
 use crate::panel::{PANEL16, ROWS, pack, packs};
-use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights};
+use crate::stream::Stream;
+use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights, available_memory};
 use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,14 +22,23 @@ pub(crate) struct Loaded {
     pub(crate) slots: Vec<WeightSlot>,
     held: Vec<Held>,
     arena: Option<Pages>,
+    /// If the weights lie in a file that memory does not hold.
+    pub(crate) stream: Option<Stream>,
     _charge: Charge,
 }
 
-enum Held {
+pub(crate) enum Held {
     /// In the arena.
     Here(Range<usize>),
     /// Where its source has it.
     There(WeightBytes),
+}
+
+impl Held {
+    /// Where it lies in its source's file.
+    pub(crate) fn in_file(&self) -> Option<Range<usize>> {
+        if let Held::There(bytes) = self { Some(bytes.offset..bytes.offset + bytes.len) } else { None }
+    }
 }
 
 impl Loaded {
@@ -85,8 +95,10 @@ impl Loading<'_> {
         if let Some(arena) = &mut arena {
             self.fill(source, pieces(slots, &held, arena.bytes_mut()), progress)?;
         }
-        let loaded = Loaded { slots: slots.to_vec(), held, arena, _charge: charge };
-        Ok(Weights::new(Arc::new(loaded), total as u64))
+        let stream = Stream::new(source.resident(), &held, available_memory(), progress)?;
+        let (locked, streamed) = stream.as_ref().map_or((0, 0), |stream| (stream.locked, stream.streamed()));
+        let loaded = Loaded { slots: slots.to_vec(), held, arena, stream, _charge: charge };
+        Ok(Weights::new(Arc::new(loaded), total as u64).in_file(locked, streamed))
     }
 
     /// Reads all pieces on all threads.

@@ -1,4 +1,4 @@
-use inkstone_compute::{Bindings, Interface};
+use inkstone_compute::{Bindings, Interface, Weights};
 
 /// Bytes that a model takes in its engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,6 +7,10 @@ pub struct Footprint {
     pub weights: u64,
     /// What of the weights is copied: not read where the file lies.
     pub copied: u64,
+    /// What of the weights is kept in memory where the file is mapped, because memory does not hold all of them.
+    pub locked: u64,
+    /// What of the weights is read from the file again and again, for the same reason.
+    pub streamed: u64,
     /// Keys, values, tokens, and what sequences keep between steps; for all sequences that can be resident.
     pub states: u64,
     /// Values between the steps of a plan, and between plans.
@@ -19,7 +23,8 @@ impl Footprint {
         let weights = interface.weights.iter().map(|w| w.ty.bytes(&Default::default()));
         let states = bind.states.iter().map(|b| b.bytes());
         let values = bind.ports.iter().map(|(_, b)| b).chain([&bind.arena, &bind.step]).map(|b| b.bytes());
-        Footprint { weights: sum(weights), copied: bind.weights.bytes, states: sum(states), values: sum(values) }
+        let Weights { bytes: copied, locked, streamed, .. } = bind.weights;
+        Footprint { weights: sum(weights), copied, locked, streamed, states: sum(states), values: sum(values) }
     }
 }
 

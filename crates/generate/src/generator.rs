@@ -20,7 +20,7 @@ use inkstone_tensor::step::{Sampler, carry::ENDS};
 use inkstone_text::{Encode, Tokenizer};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most bytes of a prompt for each token of context: many times what a token of a text has.
 const PROMPT_BYTES_PER_TOKEN: usize = 64;
@@ -77,6 +77,7 @@ pub struct Generator {
     chunk: usize,
     compiled: Arc<Compiled>,
     footprint: Footprint,
+    load_time: Duration,
 }
 
 impl Generator {
@@ -99,10 +100,10 @@ impl Generator {
     pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
         let Loaded { graph, engine, config, runner, pool } = loaded;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
-        let (compiled, footprint) = (runner.compiled().clone(), runner.footprint());
+        let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
         let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
         let scheduler = Arc::new(Mutex::new(scheduler));
-        Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint }
+        Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint, load_time }
     }
 
     /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.
@@ -239,6 +240,11 @@ impl Generator {
     /// What the model takes in its engine.
     pub fn footprint(&self) -> Footprint {
         self.footprint
+    }
+
+    /// How long its engine took to load the weights.
+    pub fn load_time(&self) -> Duration {
+        self.load_time
     }
 
     /// What the steps of its plans took so far; `None` if the engine does not record it.

@@ -13,6 +13,7 @@ use inkstone_tensor::step::{LogitRow, NONE, SEQS, StepBuffer, carry};
 use inkstone_tensor::{NoMemory, Progress};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Words that a step has room for in the sampling of a sequence: the numbers of every stage, and lists (biases of two
 /// words, banned tokens, end tokens) as long as the vocabulary.
@@ -50,6 +51,7 @@ pub(crate) struct Runner {
     logits: Vec<f32>,
     vocab: usize,
     scored: bool,
+    load_time: Duration,
 }
 
 /// A plan that can run, and how often it did.
@@ -87,7 +89,9 @@ impl Runner {
         let step = step.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
 
         let interface = compiled.interface();
+        let begun = Instant::now();
         let weights = engine.load(&*graph.weights, &interface.weights, progress)?;
+        let load_time = begun.elapsed();
         let states = interface.states.iter().map(|s| engine.alloc(s.ty.bytes(&most), Usage::State));
         let ports = interface.ports.iter().map(|(p, ty)| Ok((*p, engine.alloc(ty.bytes(&most), Usage::Port)?)));
         let bind = Bindings {
@@ -113,6 +117,7 @@ impl Runner {
             logits: Vec::new(),
             vocab: graph.config.vocab,
             scored: false,
+            load_time,
         };
         runner.ready(Kind::DRAW, 1, 1)?;
         Ok(runner)
@@ -126,6 +131,11 @@ impl Runner {
     /// What they are bound to, in bytes.
     pub fn footprint(&self) -> Footprint {
         Footprint::of(self.compiled.interface(), &self.bind)
+    }
+
+    /// How long the engine took to load the weights.
+    pub fn load_time(&self) -> Duration {
+        self.load_time
     }
 
     /// Most rows in a step.

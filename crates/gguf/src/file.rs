@@ -6,10 +6,11 @@ use crate::platform;
 use crate::storage::{Failure, Reads, Storage};
 use crate::tensor::TensorInfo;
 use crate::{Error, Limits, Metadata, OpenOptions};
-use inkstone_tensor::{SharedBytes, WeightBytes};
+use inkstone_tensor::{Resident, SharedBytes, WeightBytes};
 use std::fmt;
 use std::io::{self, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of the buffer through which the head of a file is read.
 const READ_BUFFER: usize = 64 << 10;
@@ -55,7 +56,7 @@ impl Gguf {
         let (metadata, layout, version, alignment) = read(input, &name, size, &options.limits)?;
         let map = if options.mmap { platform::map(&file).map_err(io_error("map the file"))? } else { None };
         let storage = match map {
-            Some(bytes) => Storage::Shared { bytes, mapped: true },
+            Some(map) => Storage::Shared { bytes: map.clone(), map: Some(map) },
             None => Storage::File(Reads::new(file, layout.tensors.len()).map_err(|_| Error::OutOfMemory {
                 file: name.clone(),
                 what: "the list of tensors".to_string(),
@@ -77,7 +78,7 @@ impl Gguf {
         let all = (*bytes).as_ref();
         let size = all.len() as u64;
         let (metadata, layout, version, alignment) = read(all, name, size, limits)?;
-        let storage = Storage::Shared { bytes, mapped: false };
+        let storage = Storage::Shared { bytes, map: None };
         Ok(Gguf { name: name.to_string(), size, version, alignment, metadata, layout, storage })
     }
 
@@ -135,7 +136,12 @@ impl Gguf {
 
     /// True if the data are a map of the file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.storage, Storage::Shared { mapped: true, .. })
+        self.map().is_some()
+    }
+
+    /// The map, if the data are one.
+    pub(crate) fn map(&self) -> Option<&Arc<dyn Resident>> {
+        if let Storage::Shared { map, .. } = &self.storage { map.as_ref() } else { None }
     }
 
     /// The bytes of a tensor, of any type whose size is known: a view of the map or the memory, or read from the file.

@@ -2,7 +2,7 @@
 
 use crate::platform;
 use bytemuck::{Pod, Zeroable};
-use inkstone_tensor::{SharedBytes, WeightBytes};
+use inkstone_tensor::{Resident, SharedBytes, WeightBytes};
 use std::collections::TryReserveError;
 use std::fmt;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The bytes behind a [`Gguf`](crate::Gguf).
 pub(crate) enum Storage {
     /// All of the file at once: a map, or memory of the caller.
-    Shared { bytes: SharedBytes, mapped: bool },
+    Shared { bytes: SharedBytes, map: Option<Arc<dyn Resident>> },
     /// A file, read a tensor at a time.
     File(Reads),
 }
@@ -20,8 +20,8 @@ pub(crate) enum Storage {
 impl fmt::Debug for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Storage::Shared { mapped: true, .. } => "mapped",
-            Storage::Shared { mapped: false, .. } => "in memory",
+            Storage::Shared { map: Some(_), .. } => "mapped",
+            Storage::Shared { map: None, .. } => "in memory",
             Storage::File(_) => "read on demand",
         })
     }

@@ -1,7 +1,8 @@
 //! A file as the source of a model's weights.
 
 use crate::{Error, Gguf};
-use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
+use inkstone_tensor::{DType, Resident, SourceError, WeightBytes, WeightInfo, WeightSource};
+use std::sync::Arc;
 
 impl Gguf {
     /// Type and shape of a tensor that a model can use. The error names the tensor and says what is wrong with it:
@@ -39,6 +40,10 @@ impl WeightSource for Gguf {
         self.weight(name)
             .and_then(|_| self.tensor_data(name))
             .map_err(|e| SourceError { tensor: name.to_string(), reason: reason(e) })
+    }
+
+    fn resident(&self) -> Option<Arc<dyn Resident>> {
+        self.map().cloned()
     }
 
     /// From the file itself where it is not mapped, so that the whole tensor is never in memory.

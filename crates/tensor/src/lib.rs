@@ -33,4 +33,4 @@ pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
 pub use hash::fnv1a;
 pub use op::Op;
 pub use shape::{Dim, Sizes, Type};
-pub use source::{NoProgress, Progress, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};
+pub use source::{NoProgress, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};

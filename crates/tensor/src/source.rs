@@ -1,6 +1,7 @@
 //! Where weights come from, and who is told how far their loading is.
 
 use crate::DType;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes that stay where they are while somebody holds them: a mapped file, an embedded one, a vector.
@@ -46,6 +47,11 @@ pub trait WeightSource: Send + Sync {
     /// Its bytes. The error is a line that names the tensor.
     fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError>;
 
+    /// The file that all [`WeightBytes`] lie in, counted from its beginning, if it is mapped.
+    fn resident(&self) -> Option<Arc<dyn Resident>> {
+        None
+    }
+
     /// Fills `into` with its bytes from byte `offset` on: for who keeps a copy, and needs no more than a piece at a time.
     /// Called from several threads.
     fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
@@ -60,6 +66,15 @@ pub trait WeightSource: Send + Sync {
         into.copy_from_slice(piece);
         Ok(())
     }
+}
+
+/// A file whose bytes are used where it is mapped: memory may hold only a part of it.
+pub trait Resident: Send + Sync {
+    /// Asks the system for bytes that will be needed soon, without waiting for them.
+    fn ask(&self, bytes: Range<usize>);
+
+    /// Keeps bytes in memory, once they are there; false if the system does not allow it.
+    fn lock(&self, bytes: Range<usize>) -> bool;
 }
 
 /// Why a source can't give a tensor's bytes.

@@ -1,8 +1,10 @@
 //! What `run` and `chat` write: the text, and lines about it.
 
 use super::events::{End, Event};
+use super::table::figure;
 use crate::args::ModelSource;
 use crate::{output, terminal};
+use inkstone::compute::huge_pages;
 use inkstone::{Model, Piece, Stream, TokenScore};
 use std::io::{self, Write};
 
@@ -114,4 +116,11 @@ pub(super) fn describe(model: &Model, source: &ModelSource) {
     terminal::note(&format!(
         "{name}: engine {engine}, context {context}, tokenizer {tokenizer} of {vocabulary} tokens"
     ));
+    let (memory, time) = (model.generator().footprint(), model.generator().load_time().as_secs_f64());
+    let huge = huge_pages().map_or(String::new(), |bytes| format!(", {} in huge pages", figure(bytes as f64, "B")));
+    terminal::note(&format!("weights: {} loaded in {time:.3} s{huge}", figure(memory.weights as f64, "B")));
+    if memory.streamed > 0 {
+        let [locked, streamed] = [memory.locked, memory.streamed].map(|bytes| figure(bytes as f64, "B"));
+        terminal::note(&format!("weights: {locked} locked in memory, {streamed} read from the file again and again"));
+    }
 }

@@ -1,10 +1,11 @@
 //! The standard library alone: no map, and a place in the file that calls share.
 
-use inkstone_tensor::SharedBytes;
+use inkstone_tensor::Resident;
 use std::fs::{File, FileType};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file has one position, so only one caller may move it and read.
 static POSITION: Mutex<()> = Mutex::new(());
@@ -33,7 +34,24 @@ pub(crate) fn read_exact_at(mut file: &File, bytes: &mut [u8], offset: u64) -> i
     file.read_exact(bytes)
 }
 
+/// A mapped file: there is none on this system.
+pub(crate) enum Map {}
+
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
+        match *self {}
+    }
+}
+
+impl Resident for Map {
+    fn ask(&self, _bytes: Range<usize>) {}
+
+    fn lock(&self, _bytes: Range<usize>) -> bool {
+        false
+    }
+}
+
 /// Maps a file; `None`: not on this system.
-pub(crate) fn map(_file: &File) -> io::Result<Option<SharedBytes>> {
+pub(crate) fn map(_file: &File) -> io::Result<Option<Arc<Map>>> {
     Ok(None)
 }

@@ -1,9 +1,11 @@
 //! Unix: `open` without waiting, `pread`, `mmap`.
 #![allow(unsafe_code)]
 
-use inkstone_tensor::SharedBytes;
+use inkstone_tensor::Resident;
+use memmap2::Advice;
 use std::fs::{File, FileType, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,11 +35,41 @@ pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
 }
 
 /// Maps a file to read.
-pub(crate) fn map(file: &File) -> io::Result<Option<SharedBytes>> {
+pub(crate) fn map(file: &File) -> io::Result<Option<Arc<Map>>> {
     // SAFETY: the map is private and read-only, and lives as long as the `Arc`. Its bytes must not change while Rust
     // borrows them: no code here writes to the file; that no other program may is the documented condition of the
     // option `mmap`, and only tensor data, for which every byte is a valid value, is ever read through the map. A file
     // that shrinks ends the program with a signal, which is not undefined behaviour.
     let map = unsafe { memmap2::Mmap::map(file)? };
-    Ok(Some(Arc::new(map)))
+    Ok(Some(Arc::new(Map(map))))
+}
+
+/// Linux reads no more for one wish than the read-ahead of the device, which is this or more.
+const READ_AHEAD: usize = 128 << 10;
+
+/// A mapped file.
+pub(crate) struct Map(memmap2::Mmap);
+
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Resident for Map {
+    fn ask(&self, bytes: Range<usize>) {
+        if self.0.get(bytes.clone()).is_none() {
+            return;
+        }
+        for start in bytes.clone().step_by(READ_AHEAD) {
+            // A wish: without it the bytes come when they are touched.
+            let _refused = self.0.advise_range(Advice::WillNeed, start, READ_AHEAD.min(bytes.end - start));
+        }
+    }
+
+    fn lock(&self, bytes: Range<usize>) -> bool {
+        let Some(bytes) = self.0.get(bytes) else { return false };
+        // SAFETY: the range lies in the map; locking changes no byte, and ends with the map.
+        unsafe { libc::mlock(bytes.as_ptr().cast(), bytes.len()) == 0 }
+    }
 }
