@@ -161,12 +161,13 @@ mod tests {
         let file = Arc::new(Asked::default());
         let parts = vec![(0, 1000..1010), (10, 50..55), (15, 2000..2100)];
         let asks = Asks { file: file.clone(), parts, total: 115, steps: Vec::new(), ahead: 0 };
-        for (bytes, wanted) in [
-            (0..115, vec![1000..1010, 50..55, 2000..2100]),
-            (3..12, vec![1003..1010, 50..52]),
-            (10..15, vec![50..55]),
-            (114..115, vec![2099..2100]),
-        ] {
+        let wanted: [(_, &[Range<usize>]); 4] = [
+            (0..115, &[1000..1010, 50..55, 2000..2100]),
+            (3..12, &[1003..1010, 50..52]),
+            (10..15, &[50..55]),
+            (114..115, &[2099..2100]),
+        ];
+        for (bytes, wanted) in wanted {
             asks.ask(bytes);
             assert_eq!(std::mem::take(&mut *file.0.lock().unwrap()), wanted);
         }
