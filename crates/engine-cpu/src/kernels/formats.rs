@@ -33,8 +33,21 @@ pub(super) trait Format {
     /// Whether there are minima.
     const MINIMUM: bool = false;
 
+    /// Whether four groups share their bytes, so that these are read in order only if the four are unpacked together.
+    const FOUR: bool = false;
+
     /// Group `g` of a column of 16 blocks in a panel.
     fn group<I: Words>(isa: I, blocks: &[u8], g: usize) -> Group<I>;
+
+    /// Vector `i` of each of the four groups from `4 half` on.
+    #[inline(always)]
+    fn four<I: Words>(isa: I, blocks: &[u8], half: usize, i: usize) -> [I::W; 4] {
+        let mut q = [isa.splat(0); 4];
+        for (g, q) in q.iter_mut().enumerate() {
+            *q = Self::group(isa, blocks, 4 * half + g).q[i];
+        }
+        q
+    }
 
     /// See [`Words::dots`].
     fn dots<I: Words, const K: usize, const N: usize>(
@@ -248,7 +261,8 @@ macro_rules! eight {
 }
 
 macro_rules! format {
-    ($name:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $flag:ident $value:literal)*; |$b:ident, $g:ident| $group:expr) => {
+    ($name:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $flag:ident $value:literal)*;
+     |$b:ident, $g:ident| $group:expr $(; four |$four:ident, $half:ident, $i:ident| $vectors:expr)?) => {
         pub(super) struct $name;
         impl Format for $name {
             const GROUPS: usize = $groups;
@@ -263,6 +277,12 @@ macro_rules! format {
                 let $b = Blocks { isa, bytes: &blocks[..ROWS * $bytes] };
                 $group
             }
+
+            $(#[inline(always)]
+            fn four<I: Words>(isa: I, blocks: &[u8], $half: usize, $i: usize) -> [I::W; 4] {
+                let $four = Blocks { isa, bytes: &blocks[..ROWS * $bytes] };
+                $vectors
+            })?
 
             #[inline(always)]
             fn dots<I: Words, const K: usize, const N: usize>(
@@ -334,7 +354,7 @@ format!(Q5K, 8, 176, 5, 0, MINIMUM true; |b, g| {
     });
     b.plain(q, b.product(b.halves(0), scale), b.minus(b.product(b.halves(32), minimum)))
 });
-format!(Q6K, 8, 210, 6, 32, HALVES true; |b, g| {
+format!(Q6K, 8, 210, 6, 32, HALVES true, FOUR true; |b, g| {
     let quarter = g % 4;
     let q = eight!(b, |i| {
         let at = 288 + (g / 4 * 8 + i) * 192;
@@ -344,6 +364,15 @@ format!(Q6K, 8, 210, 6, 32, HALVES true; |b, g| {
     let (scales, n) = (b.words(32 + g / 2 * 64), g as u32 % 2 * 16);
     let scale = b.isa.factors([b.signed_byte(scales, n), b.signed_byte(scales, n + 8)]);
     Group { q, d: b.halves(0), m: b.none(), scale, minimum: [b.isa.splat(0); 2] }
+}; four |b, half, i| {
+    let at = 288 + (half * 8 + i) * 192;
+    let (even, odd, upper) = (b.words(at), b.words(at + 64), b.words(at + 128));
+    [
+        b.with_upper(b.byte_bits(even, 0, 15), b.byte_bits(upper, 0, 3), 4),
+        b.with_upper(b.byte_bits(odd, 0, 15), b.byte_bits(upper, 2, 3), 4),
+        b.with_upper(b.byte_bits(even, 4, 15), b.byte_bits(upper, 4, 3), 4),
+        b.with_upper(b.byte_bits(odd, 4, 15), b.byte_bits(upper, 6, 3), 4),
+    ]
 });
 format!(Iq4Nl, 1, 18, 8, 128; |b, _g| {
     b.plain(b.looked_up(&TABLE, b.nibbles(32)), b.halves(0), b.none())
@@ -393,6 +422,12 @@ mod tests {
             pack(dtype, &rows, F::BYTES, &mut panel);
             let mut wanted = vec![0f32; ROWS * info.block];
             info.decode.unwrap()(&rows, &mut wanted);
+            for g in 0..F::GROUPS / 4 * 4 {
+                for i in 0..8 {
+                    let four = F::four(Portable, &panel, g / 4, i);
+                    assert_eq!(four[g % 4], F::group(Portable, &panel, g).q[i], "{dtype}, vector {i} of group {g}");
+                }
+            }
             for (at, wanted) in wanted.iter().enumerate() {
                 let (lane, g, i) = (at / info.block, at % info.block / 32, at % 32);
                 let Group { q, d, m, scale, minimum } = F::group(Portable, &panel, g);

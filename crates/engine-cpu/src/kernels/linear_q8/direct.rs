@@ -2,7 +2,7 @@
 
 use super::super::formats::Format;
 use super::side::{Columns, Side};
-use super::step::step;
+use super::step::{four_steps, step};
 use crate::isa::{F16x, Words};
 use crate::panel::ROWS;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -44,6 +44,12 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             1 => {
                 isa.fetch(blocks);
                 groups!(0);
+            }
+            _ if const { F::FOUR && I::KEEPS && N <= 2 } => {
+                if let [first, second] = x.as_chunks::<4>().0 {
+                    four_steps::<I, F, N>(isa, blocks, 0, first, &mut sums);
+                    four_steps::<I, F, N>(isa, blocks, 1, second, &mut sums);
+                }
             }
             _ if N <= 2 => groups!(0 1 2 3 4 5 6 7),
             _ => {
