@@ -53,7 +53,7 @@ impl Heat {
 /// tokens there is also the set of those that are left, and what a later edit changes is copied into it.
 ///
 /// A vocabulary has 100,000 tokens and more, and most chains soon keep few of them. So a temperature before the set is
-/// there waits, and [`Workspace::keep_first`] gathers only what can be among the first.
+/// there waits, and `keep_first` gathers only what can be among the first.
 #[derive(Debug, Default)]
 pub struct Workspace {
     logits: Vec<f64>,
@@ -63,7 +63,7 @@ pub struct Workspace {
     sorted: bool,
     /// Of the set that is not there yet.
     waiting: Option<Heat>,
-    /// The largest logit of each [`PART`] of the row.
+    /// The largest logit of each part of the row.
     maxima: Vec<f64>,
     /// Of one stage: marks or counts by token, match lengths by position.
     pub(super) counts: Vec<u32>,
