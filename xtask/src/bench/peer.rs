@@ -45,12 +45,7 @@ impl Ours {
 
     pub fn start(&self, model: &Path, test: &Test) -> Result<Process, Error> {
         let mut command = self.command("bench", model, test);
-        command.arg("--slices").args([
-            "--sequences",
-            &test.sequences.to_string(),
-            "--context",
-            &context(test).to_string(),
-        ]);
+        command.arg("--slices").args(["--batch", &test.sequences.to_string(), "--ctx", &context(test).to_string()]);
         Process::start("ours", command)
     }
 }
