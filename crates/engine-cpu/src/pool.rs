@@ -199,7 +199,7 @@ impl Device {
             let mut line = self.line();
             let Some(current) = line.current.clone() else { return line };
             let Ok(running) = current.program() else { return line };
-            if running.is_finished() {
+            if running.is_finished(current.number) {
                 let ticket = line.last;
                 if let Some(failure) = running.failure() {
                     line.failures.push_back((ticket, failure, current.executable.clone()));
@@ -212,9 +212,10 @@ impl Device {
             }
             drop(line);
             let (mut wait, mut helped) = (Wait::default(), false);
-            while !running.is_finished() {
+            let finished = || running.is_finished(current.number);
+            while !finished() {
                 helped = helped || self.help(running, current.number, 0);
-                wait.pause(&self.bell, || running.is_finished());
+                wait.pause(&self.bell, finished);
             }
         }
     }

@@ -180,9 +180,9 @@ impl Program {
         Ok(self.counters.begin(&self.tiles, &sizes))
     }
 
-    /// Whether all tiles have run.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.counters.is_finished()
+    /// Whether a run is finished; the program may be in another by now.
+    pub(crate) fn is_finished(&self, run: u32) -> bool {
+        self.counters.is_finished(run)
     }
 
     /// Why the last run failed, if it did.

@@ -8,7 +8,7 @@ use inkstone_engine_cpu::Tile;
 use inkstone_tensor::step::StepError;
 use rig::{Rig, input, kernel, output, own, plan, step, sum_rows};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
 
@@ -139,6 +139,32 @@ fn several_threads_submit_at_once() {
         assert!(!hangs, "hangs: {engine:?}");
     }
     threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+/// Who waits for a run does it alone if need be, whatever run it saw first: another begins as soon as one ends.
+#[test]
+fn who_waits_needs_no_help_of_who_submits() {
+    let mut submits = rig(1);
+    let mut writes = Rig::on(&submits.engine, branches()).unwrap();
+    let engine = submits.engine.clone();
+    let ((begin, begins), (done, finished)) = (sync_channel(0), channel());
+    let writer = thread::spawn(move || {
+        for () in begins {
+            writes.feed(&[1.0]).unwrap();
+            done.send(()).unwrap();
+        }
+    });
+    submits.feed(&[1.0]).unwrap();
+    for _ in 0..3000 {
+        begin.send(()).unwrap();
+        for _ in 0..4 {
+            submits.submit().unwrap();
+        }
+        let hangs = finished.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        assert!(!hangs, "hangs: {engine:?}");
+    }
+    drop(begin);
+    writer.join().unwrap();
 }
 
 /// Waits, but not for ever, until so many are here.

@@ -127,9 +127,13 @@ impl Counters {
         Worker { counters: self, program, run, index, step: 0, held: 0, completed: false }
     }
 
-    /// Whether all tiles have run. What they wrote is then visible.
-    pub fn is_finished(&self) -> bool {
-        self.left.load(Ordering::Acquire) == 0
+    /// Whether all tiles of this run have run: it may be that another has begun since. What they wrote is visible if not.
+    pub fn is_finished(&self, run: u32) -> bool {
+        self.left.load(Ordering::Acquire) == 0 || self.is_past(run)
+    }
+
+    fn is_past(&self, run: u32) -> bool {
+        self.run.load(Ordering::Relaxed) != run
     }
 
     /// Whether a step is cut into shares in this run.
@@ -181,7 +185,7 @@ pub enum Turn {
     },
     /// Nothing yet: others must finish something first.
     Wait,
-    /// Nothing more: all tiles of the run are claimed.
+    /// Nothing more: all tiles of the run are claimed, or it is past.
     Over,
 }
 
@@ -216,11 +220,13 @@ impl Worker<'_> {
         Turn::Over
     }
 
-    /// Whether waiting is over: the step may run, or is done. What the steps that it waits for have written is then
+    /// Whether waiting is over: the step may run, or is done, or another run has begun, in which this worker has no part
+    /// (it must not wait for others there, who may wait for it). What the steps that it waits for have written is then
     /// visible. Of a step that may not run, no tile is claimed.
     pub fn can_go_on(&self) -> bool {
         let done = |step: usize| self.counters.is_done(step);
-        self.held > 0 || done(self.step) || self.program.work[self.step].waits.iter().all(|wait| done(*wait))
+        let may_run = || self.program.work[self.step].waits.iter().all(|wait| done(*wait));
+        self.held > 0 || done(self.step) || may_run() || self.counters.is_past(self.run)
     }
 
     /// Whether this worker has completed steps since it was asked last, so that others may have something to do.

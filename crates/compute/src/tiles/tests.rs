@@ -347,7 +347,7 @@ fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<Stri
         }
     });
     let tiles: usize = plan.steps.iter().map(|s| s.grid.tiles(sizes)).sum();
-    assert!(counters.is_finished() && ran.into_inner() == tiles, "each tile runs once");
+    assert!(counters.is_finished(run) && ran.into_inner() == tiles, "each tile runs once");
     faults.into_inner().unwrap()
 }
 

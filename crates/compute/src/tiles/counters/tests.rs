@@ -31,9 +31,9 @@ fn a_worker_takes_its_own_part_in_order_and_then_the_ends_of_the_others() {
     assert_eq!(other.next_turn(), Turn::Run { step: 0, tiles: 5..7 });
     let mut worker = counters.worker(&program, run, 0);
     assert_eq!(tiles(&mut worker), [0..2, 2..4, 4..5, 8..10, 7..8]);
-    assert!(!counters.is_finished() && !worker.take_completed());
+    assert!(!counters.is_finished(run) && !worker.take_completed());
     assert_eq!(other.next_turn(), Turn::Over);
-    assert!(counters.is_finished() && other.take_completed() && !other.take_completed());
+    assert!(counters.is_finished(run) && other.take_completed() && !other.take_completed());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn steps_that_are_too_small_are_not_shared() {
     let turns: Vec<Turn> = std::iter::from_fn(|| Some(worker.next_turn()).filter(|t| *t != Turn::Over)).collect();
     let tile = |step| Turn::Run { step, tiles: 0..1 };
     assert_eq!(turns, [tile(0), tile(1), tile(2)]);
-    assert!(counters.is_finished());
+    assert!(counters.is_finished(number));
 }
 
 #[test]
@@ -94,16 +94,16 @@ fn a_worker_that_comes_late_claims_nothing_of_the_next_run() {
     let mut late = counters.worker(&program, run, 0);
     let mut worker = counters.worker(&program, run, 0);
     while worker.next_turn() != Turn::Over {}
-    assert!(counters.is_finished());
+    assert!(counters.is_finished(run));
     let (next, _) = counters.begin(&program, &BUCKET);
     assert_ne!(run, next);
-    // It finds no tile of its run, and waits, at most, for a step that others do.
-    assert!(matches!(late.next_turn(), Turn::Wait | Turn::Over));
+    assert!(counters.is_finished(run) && !counters.is_finished(next));
+    // It finds no tile of its run, and waits for none of the other.
+    assert_eq!(late.next_turn(), Turn::Over);
     let mut worker = counters.worker(&program, next, 0);
     assert_eq!(tiles(&mut worker), [0..3, 3..6, 6..9, 9..10]);
     while worker.next_turn() != Turn::Over {}
-    assert_eq!(late.next_turn(), Turn::Over);
-    assert!(counters.is_finished());
+    assert!(counters.is_finished(next));
 }
 
 #[test]
@@ -115,6 +115,6 @@ fn tiles_of_a_worker_that_gives_up_are_counted() {
         let mut worker = counters.worker(&program, run, 0);
         assert!(matches!(worker.next_turn(), Turn::Run { .. }));
         drop(worker);
-        assert_eq!((counters.unclaimed(0), counters.is_finished()), (left, left == 0));
+        assert_eq!((counters.unclaimed(0), counters.is_finished(run)), (left, left == 0));
     }
 }
