@@ -86,7 +86,7 @@ fn a_layer_of_a_decoding_step_has_few_steps() {
 #[test]
 fn every_fusion_comes_about_on_the_cpu_engine() {
     let report =
-        |(file, _): (PathBuf, _)| open("cpu", &file, &[]).explain(Phase::Decode(1)).unwrap().report.to_string();
+        |(file, _): (PathBuf, _)| open("cpu", &file, &[]).explain(Phase::Decode(1)).unwrap().whole_report.to_string();
     let reports: String = archs().into_iter().chain([story()]).map(report).collect();
     let missing: Vec<&str> = fusions().filter(|name| !reports.contains(&format!(" {name} by "))).collect();
     assert!(missing.is_empty(), "{missing:?}\n{reports}");

@@ -1,31 +1,19 @@
 //! Products of every quantised format give the same bits on every instruction set, for every number of rows; and plans
 //! that name wrong kernels are refused.
 
-use inkstone_compute::{
-    Arg, Bindings, Buffer, Cut, Engine, EngineOptions, Error, Exec, Grid, Interface, Layout, Plan, Port, Region,
-    Result, Step, Usage, WeightSlot,
-};
-use inkstone_engine_cpu::{Cpu, PANEL16, Q8, Set};
-use inkstone_tensor::ops::Linear;
-use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
-use inkstone_tensor::{
-    DTYPES, DType, DTypeInfo, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
-};
+mod products;
+
+use inkstone_compute::{Accuracy, Error, Layout};
+use inkstone_engine_cpu::{PANEL16, Set};
+use inkstone_tensor::{DTYPES, DType, DTypeInfo};
+use products::{Way, Weight};
 use std::sync::Arc;
 
 const K: usize = 768;
 const N: usize = 37;
 
-/// One weight of random bytes.
-struct Bytes(DType, Arc<Vec<u8>>);
-
-impl WeightSource for Bytes {
-    fn info(&self, _name: &str) -> Option<WeightInfo> {
-        Some(WeightInfo { dtype: self.0, dims: vec![K as u64, N as u64] })
-    }
-    fn bytes(&self, _name: &str) -> Result<WeightBytes, SourceError> {
-        Ok(WeightBytes { data: self.1.clone(), offset: 0, len: self.1.len() })
-    }
+fn weight(dtype: DType, bytes: Vec<u8>) -> Weight {
+    Weight { dtype, k: K, rows: N, bytes: Arc::new(bytes) }
 }
 
 fn random(seed: &mut u64) -> u8 {
@@ -33,63 +21,16 @@ fn random(seed: &mut u64) -> u8 {
     (*seed >> 56) as u8
 }
 
-/// A product as a plan of one step.
-fn plan(dtype: DType, layout: Layout, kernel: &str, rows: usize) -> Plan {
-    let x = Type::new(DType::Q8_A, Dim::Rows, K);
-    let w = Type::new(dtype, Dim::N(N), K);
-    let y = Type::f32(Dim::Rows, N);
-    let arg = |region, ty, value, write| {
-        let cut = Cut { rows: false, cols: write };
-        Arg { region, offset: 0, ty, value, write, cut }
-    };
-    let args = [
-        arg(Region::Port(Port::Hidden), x, 0, false),
-        arg(Region::Weight(0), w, 1, false),
-        arg(Region::Port(Port::Logits), y, 2, true),
-    ];
-    let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: 32, col_blocks: N.div_ceil(32) };
-    let step =
-        Step { op: Linear.into(), kernel: kernel.to_owned(), args: args.into_iter().collect(), grid, refused: vec![] };
-    let interface = Interface {
-        weights: vec![WeightSlot { name: "w".into(), ty: w, layout, numerics: Q8 }],
-        states: vec![],
-        ports: vec![(Port::Hidden, x), (Port::Logits, y)],
-    };
-    let bucket = Sizes { rows, logit_rows: 0, slots: 0 };
-    Plan { name: "product".to_owned(), bucket, steps: vec![step], arena_bytes: 0, interface: Arc::new(interface) }
+fn way(set: Set, layout: Layout, kernel: &str) -> Way<'_> {
+    Way { set, layout, kernel, dtype: DType::Q8_A, accuracy: Accuracy::Precise }
 }
 
-/// The results of a product, by row.
-fn product(set: Set, layout: Layout, kernel: &str, weight: &Bytes, x: &[u8], rows: usize) -> Result<Vec<u32>> {
-    let engine = Cpu::new(&EngineOptions::default().budget(1 << 24).threads(2).isa(set.name()))?;
-    let plan = Arc::new(plan(weight.0, layout, kernel, rows));
-    let alloc = |ty: &Type, usage| engine.alloc(ty.bytes(&plan.bucket), usage);
-    let ports: Vec<(Port, Buffer)> =
-        plan.interface.ports.iter().map(|(p, ty)| Ok((*p, alloc(ty, Usage::Port)?))).collect::<Result<_>>()?;
-    let bind = Bindings {
-        weights: engine.load(weight, &plan.interface.weights, &NoProgress)?,
-        states: Arc::from([]),
-        ports: ports.into(),
-        arena: engine.alloc(0, Usage::Arena)?,
-        step: engine.alloc(1 << 12, Usage::Step)?,
-    };
-    let executable = engine.prepare(plan, bind.clone(), Exec::Steps)?;
-    let mut step = StepBuffer::with_capacity(64, rows, 1, 0);
-    let tokens = vec![0; rows];
-    step.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0]], logits: LogitWish::None, sampler: None });
-    let mut queue = engine.queue()?;
-    queue.write(&bind.step, 0, bytemuck::cast_slice(step.encode(0, 0)))?;
-    queue.write(&bind.ports[0].1, 0, x)?;
-    let ticket = queue.submit(&executable)?;
-    let mut y = vec![0u32; rows * N];
-    queue.read(ticket, &bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut y))?;
-    // All NaN are one: which payload a sum of them has is not defined.
+/// The results of a product, by row. All NaN are one: which payload a sum of them has is not defined.
+fn product(set: Set, layout: Layout, weight: &Weight, x: &[u8], rows: usize) -> Vec<u32> {
+    let kernel = format!("linear.q8.{}", set.name());
+    let y = products::product(&way(set, layout, &kernel), weight, x, rows).unwrap();
     let bits = |y: u32| if f32::from_bits(y).is_nan() { f32::NAN.to_bits() } else { y };
-    Ok(y.into_iter().map(bits).collect())
-}
-
-fn kernel(set: Set) -> String {
-    format!("linear.q8.{}", set.name())
+    y.into_iter().map(bits).collect()
 }
 
 /// Rows of a step: more than two blocks of rows that any set does side by side, with tails of all sizes.
@@ -101,16 +42,16 @@ fn formats() -> impl Iterator<Item = &'static DTypeInfo> {
 }
 
 /// The last so many rows of activations give the same bits on every set in every layout.
-fn agree(weight: &Bytes, values: &[f32], counts: impl Iterator<Item = usize> + Clone, what: &str) -> Vec<u32> {
+fn agree(weight: &Weight, values: &[f32], counts: impl Iterator<Item = usize> + Clone, what: &str) -> Vec<u32> {
     let row = DType::Q8_A.row_bytes(K).unwrap();
     let mut x = vec![0u8; row * ROWS];
     DType::Q8_A.info().encode.unwrap()(values, &mut x);
-    let wanted = product(Set::Portable, Layout::FILE, &kernel(Set::Portable), weight, &x, ROWS).unwrap();
+    let wanted = product(Set::Portable, Layout::FILE, weight, &x, ROWS);
     assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite()), "{what}");
     let sets = Set::ALL.into_iter().filter(|s| s.is_here());
     for (set, layout) in sets.flat_map(|set| [PANEL16, Layout::FILE].map(|layout| (set, layout))) {
         for last in counts.clone() {
-            let found = product(set, layout, &kernel(set), weight, &x[row * (ROWS - last)..], last).unwrap();
+            let found = product(set, layout, weight, &x[row * (ROWS - last)..], last);
             let same = found == wanted[N * (ROWS - last)..];
             assert!(same, "{what} in {layout} on {}, the last {last} rows: other bits", set.name());
         }
@@ -123,7 +64,7 @@ fn every_format_gives_the_same_bits_on_every_set_in_every_layout_for_any_number_
     let mut seed = 3;
     for info in formats() {
         let len = info.dtype.row_bytes(K).unwrap() * N;
-        let weight = Bytes(info.dtype, Arc::new((0..len).map(|_| random(&mut seed)).collect()));
+        let weight = weight(info.dtype, (0..len).map(|_| random(&mut seed)).collect());
         let values: Vec<f32> = (0..ROWS * K).map(|_| f32::from(random(&mut seed) as i8) / 32.0).collect();
         let found = agree(&weight, &values, 1..=ROWS, info.name);
         assert!(found.iter().any(|y| f32::from_bits(*y).abs() > 1.0), "{}", info.name);
@@ -162,7 +103,7 @@ fn the_largest_values_give_the_same_bits_on_every_set() {
             if first.iter().all(|w| *w == 0.0) {
                 continue;
             }
-            let weight = Bytes(info.dtype, Arc::new(bytes));
+            let weight = weight(info.dtype, bytes);
             let ends: [fn(usize) -> f32; 3] = [|_| 1.0, |_| -1.0, |i| if i % 32 < 16 { 1.0 } else { -0.9 }];
             for (n, end) in ends.into_iter().enumerate() {
                 let values: Vec<f32> = (0..ROWS * K).map(end).collect();
@@ -175,7 +116,7 @@ fn the_largest_values_give_the_same_bits_on_every_set() {
 
 #[test]
 fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
-    let f16 = Bytes(DType::F16, Arc::new(vec![0; 2 * K * N]));
+    let f16 = weight(DType::F16, vec![0; 2 * K * N]);
     let cases = [
         ("linear.q9", "no kernel linear.q9; for this op there are: linear.f32.portable, linear.q8.portable"),
         ("rms_norm.portable", "kernel rms_norm.portable does not do linear"),
@@ -183,7 +124,7 @@ fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
         ("linear.f32.portable", "kernel linear.f32.portable takes no activations in Q8_A"),
     ];
     for (name, wanted) in cases {
-        match product(Set::Portable, Layout::FILE, name, &f16, &[], 1) {
+        match products::product(&way(Set::Portable, Layout::FILE, name), &f16, &[], 1) {
             Err(Error::BadPlan { fault, .. }) => assert_eq!(fault, wanted),
             other => panic!("{name}: {other:?}"),
         }

@@ -1,32 +1,13 @@
 //! Products of weights that are floats give the same bits on every instruction set, for any number of rows at once, whether
 //! or not rows are whole lines.
 
-use inkstone_compute::{
-    Accuracy, Arg, Bindings, Buffer, Cut, Engine, EngineOptions, Exec, Grid, Interface, Layout, Plan, Port, Region,
-    Result, Step, Usage, WeightSlot,
-};
-use inkstone_engine_cpu::{BF16, Cpu, F32, Set};
-use inkstone_tensor::ops::Linear;
-use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
-use inkstone_tensor::{DType, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource};
+mod products;
+
+use inkstone_compute::{Accuracy, Engine, EngineOptions, Layout};
+use inkstone_engine_cpu::{Cpu, Set};
+use inkstone_tensor::DType;
+use products::{Way, Weight};
 use std::sync::Arc;
-
-/// A weight: its bytes, rows after rows of `k` values.
-struct Weight {
-    dtype: DType,
-    k: usize,
-    rows: usize,
-    bytes: Arc<Vec<u8>>,
-}
-
-impl WeightSource for Weight {
-    fn info(&self, _name: &str) -> Option<WeightInfo> {
-        Some(WeightInfo { dtype: self.dtype, dims: vec![self.k as u64, self.rows as u64] })
-    }
-    fn bytes(&self, _name: &str) -> Result<WeightBytes, SourceError> {
-        Ok(WeightBytes { data: self.bytes.clone(), offset: 0, len: self.bytes.len() })
-    }
-}
 
 /// A number from -1 to 1, of 8 bits: exact in all dtypes.
 fn random(seed: &mut u64) -> f32 {
@@ -41,63 +22,13 @@ fn weight(dtype: DType, k: usize, rows: usize, seed: &mut u64) -> Weight {
     Weight { dtype, k, rows, bytes: Arc::new(bytes) }
 }
 
-/// A product as a plan of one step, of activations of this dtype.
-fn plan(weight: &Weight, kernel: &str, rows: usize, x: DType) -> Plan {
-    let numerics = if x == DType::F32 { F32 } else { BF16 };
-    let x = Type::new(x, Dim::Rows, weight.k);
-    let w = Type::new(weight.dtype, Dim::N(weight.rows), weight.k);
-    let y = Type::f32(Dim::Rows, weight.rows);
-    let arg = |region, ty, value, write| {
-        let cut = Cut { rows: false, cols: write };
-        Arg { region, offset: 0, ty, value, write, cut }
-    };
-    let args = [
-        arg(Region::Port(Port::Hidden), x, 0, false),
-        arg(Region::Weight(0), w, 1, false),
-        arg(Region::Port(Port::Logits), y, 2, true),
-    ];
-    let col_blocks = weight.rows.div_ceil(32);
-    let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: 32, col_blocks };
-    let step =
-        Step { op: Linear.into(), kernel: kernel.to_owned(), args: args.into_iter().collect(), grid, refused: vec![] };
-    let interface = Interface {
-        weights: vec![WeightSlot { name: "w".into(), ty: w, layout: Layout::FILE, numerics }],
-        states: vec![],
-        ports: vec![(Port::Hidden, x), (Port::Logits, y)],
-    };
-    let bucket = Sizes { rows, logit_rows: 0, slots: 0 };
-    Plan { name: "product".to_owned(), bucket, steps: vec![step], arena_bytes: 0, interface: Arc::new(interface) }
-}
-
 /// The results of a product of so many rows of activations of a dtype, by row.
-fn product(set: Set, weight: &Weight, dtype: DType, x: &[u8], rows: usize) -> Result<Vec<u32>> {
-    let (numerics, kernel) = match dtype {
+fn product(set: Set, weight: &Weight, dtype: DType, x: &[u8], rows: usize) -> Vec<u32> {
+    let (accuracy, kernel) = match dtype {
         DType::BF16 => (Accuracy::Fast, "linear.bf16".to_owned()),
         _ => (Accuracy::Precise, format!("linear.f32.{}", set.name())),
     };
-    let engine = Cpu::new(&EngineOptions::default().budget(1 << 24).threads(2).isa(set.name()).numerics(numerics))?;
-    let plan = Arc::new(plan(weight, &kernel, rows, dtype));
-    let alloc = |ty: &Type, usage| engine.alloc(ty.bytes(&plan.bucket), usage);
-    let ports: Vec<(Port, Buffer)> =
-        plan.interface.ports.iter().map(|(p, ty)| Ok((*p, alloc(ty, Usage::Port)?))).collect::<Result<_>>()?;
-    let bind = Bindings {
-        weights: engine.load(weight, &plan.interface.weights, &NoProgress)?,
-        states: Arc::from([]),
-        ports: ports.into(),
-        arena: engine.alloc(0, Usage::Arena)?,
-        step: engine.alloc(1 << 12, Usage::Step)?,
-    };
-    let executable = engine.prepare(plan, bind.clone(), Exec::Steps)?;
-    let mut step = StepBuffer::with_capacity(64, rows, 1, 0);
-    let tokens = vec![0; rows];
-    step.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0]], logits: LogitWish::None, sampler: None });
-    let mut queue = engine.queue()?;
-    queue.write(&bind.step, 0, bytemuck::cast_slice(step.encode(0, 0)))?;
-    queue.write(&bind.ports[0].1, 0, x)?;
-    let ticket = queue.submit(&executable)?;
-    let mut y = vec![0u32; rows * weight.rows];
-    queue.read(ticket, &bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut y))?;
-    Ok(y)
+    products::product(&Way { set, layout: Layout::FILE, kernel: &kernel, dtype, accuracy }, weight, x, rows).unwrap()
 }
 
 /// Rows of a step at once.
@@ -106,12 +37,12 @@ const ROWS: usize = 17;
 /// That each of the sets gives the bits that the first gives to each row alone, for any number of rows.
 fn same_bits(weight: &Weight, dtype: DType, x: &[u8], sets: &[Set]) {
     let row = x.len() / ROWS;
-    let alone = |i: usize| product(sets[0], weight, dtype, &x[i * row..][..row], 1).unwrap();
+    let alone = |i: usize| product(sets[0], weight, dtype, &x[i * row..][..row], 1);
     let wanted: Vec<u32> = (0..ROWS).flat_map(alone).collect();
     assert!(wanted.iter().filter(|y| **y != 0).count() > 600);
     for set in sets {
         for last in 1..=ROWS {
-            let found = product(*set, weight, dtype, &x[row * (ROWS - last)..], last).unwrap();
+            let found = product(*set, weight, dtype, &x[row * (ROWS - last)..], last);
             let at = found.iter().zip(&wanted[weight.rows * (ROWS - last)..]).position(|(a, b)| a != b);
             let (name, k) = (weight.dtype, weight.k);
             assert_eq!(at, None, "{name} rows of {k} on {}, the last {last} rows", set.name());

@@ -5,7 +5,7 @@ mod rig;
 use inkstone_compute::EngineOptions;
 use inkstone_engine_cpu::Tile;
 use inkstone_tensor::step::StepError;
-use rig::{Rig, input, kernel, output, own, plan, step, sum_rows};
+use rig::{COLS, Rig, input, kernel, output, own, plan, step, sum_rows};
 
 /// 1 where a tile is its worker's first of the step.
 fn mark(tile: &mut Tile) -> Result<(), StepError> {
@@ -43,6 +43,31 @@ fn the_first_tile_of_a_step_is_told_so_once_a_run() {
     for _ in 0..2 {
         assert_eq!(rig.run(&[0.0; 6]).unwrap(), [2.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
     }
+}
+
+/// How many columns the tile has, in each.
+fn width(tile: &mut Tile) -> Result<(), StepError> {
+    for row in tile.rows.clone() {
+        let part = tile.outs[0].row::<f32>(row);
+        part.fill(part.len() as f32);
+    }
+    Ok(())
+}
+
+/// Only the engine's own kernels take tiles together that were claimed together.
+#[test]
+fn kernels_from_outside_get_tiles_as_they_cut_them() {
+    const BLOCK: usize = 64;
+    let options = EngineOptions::default().threads(1).with_kernel(kernel("width", width));
+    let mut step = step("width", 1, &[input(), output(1)]);
+    (step.grid.col_block, step.grid.col_blocks) = (BLOCK, COLS / BLOCK);
+    step.args[1].cut.cols = true;
+    let mut rig = Rig::new(&options, plan(vec![step])).unwrap();
+    rig.feed(&[0.0]).unwrap();
+    let ticket = rig.submit().unwrap();
+    let mut found = vec![0f32; COLS];
+    rig.queue.read(ticket, &rig.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    assert!(found.iter().all(|width| *width == BLOCK as f32), "a tile of {} columns", found[0]);
 }
 
 #[test]

@@ -107,8 +107,9 @@ pub(super) fn all() -> Vec<Case> {
             ]
         });
         let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
-        let attends = caches.flat_map(move |d| [attend(rows, d, false), attend(rows, d, true)]);
-        products.chain([norm_quantize(rows)]).chain(attends)
+        let attends = caches.flat_map(move |d| [attend(rows, d, false, 2), attend(rows, d, true, 2)]);
+        // So many tiles that several are claimed at once.
+        products.chain([norm_quantize(rows)]).chain(attends).chain([attend(rows, DType::F16, false, 8)])
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -195,26 +196,26 @@ fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Ca
     s.region("linear_map", rows, &[y])
 }
 
-/// Four query heads and two of keys and values, of which all but four values turn. One head is no whole block of a cache that
+/// Two query heads for each of keys and values, of which all but four values turn. One head is no whole block of a cache that
 /// has blocks.
-fn attend(rows: usize, cache: DType, norms: bool) -> Case {
+fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
         let x = s.values(DType::F32, n * dim);
         (x, norms.then(|| s.weight(DType::F32, 1, dim)))
     };
-    let (q, k) = (heads(&mut s, 4), heads(&mut s, 2));
-    let v = s.values(DType::F32, 2 * dim);
+    let (q, k) = (heads(&mut s, 2 * kv_heads), heads(&mut s, kv_heads));
+    let v = s.values(DType::F32, kv_heads * dim);
     let positions = s.operand(Operand::Rows(1));
-    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::new(cache, Dim::Slots, 2 * dim).state())));
+    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::new(cache, Dim::Slots, kv_heads * dim).state())));
     let normed = [q, k].map(|(x, w)| w.map_or(x, |w| s.node(RmsNorm { eps: 1e-6 }, &[x, w])));
     let frequencies: Arc<[f64]> = (0..dim / 2 - 2).map(|i| 1.0 / f64::from(1 << i)).collect();
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] =
         [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite { group: 0 }, &[c, x, positions]));
-    let attend = Attend { heads: 4, kv_heads: 2, scale: 0.25, group: 0 };
+    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, group: 0 };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

@@ -61,7 +61,7 @@ pub struct Workspace {
     gathered: bool,
     stale: bool,
     sorted: bool,
-    /// Of the set that is not there yet.
+    /// Of the set that is not there yet. While it waits, `maxima` are those of the row.
     waiting: Option<Heat>,
     /// The largest logit of each part of the row.
     maxima: Vec<f64>,
@@ -160,16 +160,22 @@ impl Workspace {
     /// Divides logits, relative to the largest, by a temperature; tokens that end at -infinity are removed.
     pub(super) fn divide(&mut self, temperature: f64) {
         let Some(max) = self.largest() else { return };
-        self.heat();
-        self.waiting = Some(Heat { max, temperature });
+        let heat = Heat { max, temperature };
         if self.gathered {
-            self.heat();
+            self.apply(heat);
+        } else {
+            self.waiting = Some(heat);
         }
     }
 
     /// Carries out the temperature that waits.
     fn heat(&mut self) {
-        let Some(heat) = self.waiting.take() else { return };
+        if let Some(heat) = self.waiting.take() {
+            self.apply(heat);
+        }
+    }
+
+    fn apply(&mut self, heat: Heat) {
         self.gather();
         for c in &mut self.set {
             c.z = heat.of(c.z);
@@ -198,8 +204,10 @@ impl Workspace {
     /// A set of at least the first `k` tokens, of a row that has more parts. The `k`-th largest of the maxima is a bar: `k`
     /// tokens reach it, so what does not is not among the first.
     fn gather_first(&mut self, k: usize) {
-        self.find_maxima();
         let heat = self.waiting.take();
+        if heat.is_none() {
+            self.find_maxima();
+        }
         let heated = |z: f64| heat.map_or(z, |heat| heat.of(z));
         let parts = self.maxima.len();
         self.maxima.extend_from_within(..); // `load` has made the room
@@ -239,10 +247,10 @@ impl Workspace {
 
     /// The largest logit that is left.
     fn largest(&mut self) -> Option<f64> {
+        self.heat();
         if self.gathered {
             return self.best().map(|c| c.z);
         }
-        self.heat();
         self.find_maxima();
         self.maxima.iter().copied().max_by(f64::total_cmp).filter(|z| *z > f64::NEG_INFINITY)
     }

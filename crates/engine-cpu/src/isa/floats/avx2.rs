@@ -27,7 +27,6 @@ type D = [__m256d; 4];
 impl Floats for Avx2 {
     type F = F;
     type D = D;
-    const WIDE: bool = false;
     type Part = __m256;
     const PARTS: usize = 2;
     const SUMS: usize = 6;

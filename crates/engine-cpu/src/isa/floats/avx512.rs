@@ -23,7 +23,6 @@ type D = [__m512d; 2];
 impl Floats for Avx512 {
     type F = F;
     type D = D;
-    const WIDE: bool = true;
     type Part = F;
     const PARTS: usize = 1;
     const SUMS: usize = 24;

@@ -14,8 +14,6 @@ pub trait Floats: Isa {
     type F: Copy;
     /// 16 doubles.
     type D: Copy;
-    /// Whether six times four vectors of sums are held in registers, and not only six.
-    const WIDE: bool;
     /// A register: a part of 16 floats.
     type Part: Copy;
     /// Parts of 16 floats.

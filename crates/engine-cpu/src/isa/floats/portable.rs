@@ -21,7 +21,6 @@ type D = [f64; LANES];
 impl Floats for Portable {
     type F = F;
     type D = D;
-    const WIDE: bool = false;
     type Part = F;
     const PARTS: usize = 1;
     const SUMS: usize = 2;

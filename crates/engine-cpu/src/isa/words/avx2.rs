@@ -38,6 +38,7 @@ impl Words for Avx2 {
 
     const DIRECT: usize = 4;
     const SIDE: usize = 6;
+    const WHOLE: bool = false;
     const KEEPS: bool = false;
 
     halfwise! {
@@ -54,14 +55,6 @@ impl Words for Avx2 {
         lookup(table: &[u8; 16], a: W; i) -> __m256i =
             _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())), a[i]);
         to_floats(a: W; i) -> __m256 = _mm256_cvtepi32_ps(a[i]);
-    }
-
-    #[inline(always)]
-    fn fetch(self, bytes: &[u8]) {
-        for line in bytes.chunks(64) {
-            // SAFETY: it changes nothing, and the line is there.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-        }
     }
 
     /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.

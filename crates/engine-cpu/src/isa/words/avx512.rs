@@ -23,6 +23,7 @@ impl Words for Avx512 {
     const DIRECT: usize = 8;
     /// As many sums of words and of floats, and some weights: 32 registers.
     const SIDE: usize = 12;
+    const WHOLE: bool = true;
     const KEEPS: bool = true;
 
     simply! {
@@ -48,14 +49,6 @@ impl Words for Avx512 {
         // SAFETY: `self` proves that the machine has AVX-512; 64 bytes are written to 64.
         unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), a) };
         bytes
-    }
-
-    #[inline(always)]
-    fn fetch(self, bytes: &[u8]) {
-        for line in bytes.chunks(64) {
-            // SAFETY: it changes nothing, and the line is there.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-        }
     }
 
     /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.

@@ -18,6 +18,8 @@ pub trait Words: Floats {
     const DIRECT: usize;
     /// Rows of a step that products do side by side, if there are as many: what registers hold. 12 at most.
     const SIDE: usize;
+    /// Whether vectors are registers of their own, so that several groups are unpacked at once and memory is read in order.
+    const WHOLE: bool;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
 
@@ -25,8 +27,6 @@ pub trait Words: Floats {
     fn load(self, bytes: &[u8; 64]) -> Self::W;
     /// Words as they lie in memory.
     fn bytes(self, a: Self::W) -> [u8; 64];
-    /// Asks for the lines of the cache that these bytes lie in, in order.
-    fn fetch(self, bytes: &[u8]);
     /// Four words of each of 16 rows, which begin `stride` bytes apart: vector i has word i of each row. Panics if there
     /// are fewer bytes.
     fn turn(self, rows: &[u8], stride: usize) -> [Self::W; 4];

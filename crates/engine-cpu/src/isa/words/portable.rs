@@ -13,14 +13,13 @@ impl Words for Portable {
 
     const DIRECT: usize = 1;
     const SIDE: usize = 4;
+    const WHOLE: bool = false;
     const KEEPS: bool = true;
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {
         each(|i| u32::from_le_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]))
     }
-    #[inline(always)]
-    fn fetch(self, _bytes: &[u8]) {}
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [[u32; LANES]; 4] {
         let row = |i: usize| &rows[i * stride..][..16];

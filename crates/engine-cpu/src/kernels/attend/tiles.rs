@@ -7,6 +7,12 @@ use crate::isa::{F16x, Floats};
 /// Most queries of a tile.
 pub(super) const QUERIES: usize = 6;
 
+/// Whether registers hold the sums of that many queries with all vectors of a block, or with as many of columns. If not,
+/// tiles are of one vector.
+const fn is_wide<I: Floats>() -> bool {
+    I::SUMS >= QUERIES * VECTORS
+}
+
 /// How rows of values are encoded.
 pub(super) trait Encoding {
     /// Bytes of a vector.
@@ -42,7 +48,7 @@ pub(super) fn scores<I: Floats, const Q: usize>(
     keys: &[[F16x; VECTORS]],
     out: &mut [[F16x; VECTORS]; Q],
 ) {
-    if I::WIDE {
+    if is_wide::<I>() {
         scores_at::<I, Q, VECTORS>(isa, queries, keys, 0, out);
     } else {
         for at in 0..VECTORS {
@@ -101,7 +107,7 @@ impl<const Q: usize> Values<'_, Q> {
         let vectors = sums.len() / Q;
         let mut at = 0;
         while at < vectors {
-            let side = if I::WIDE && vectors - at >= 4 {
+            let side = if is_wide::<I>() && vectors - at >= 4 {
                 columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, ahead)
             } else {
                 columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, ahead)

@@ -1,6 +1,6 @@
 //! Many rows of a step: some groups are unpacked into memory that stays in the first cache, then all rows use them.
 
-use super::super::formats::Format;
+use super::super::formats::{Format, each_group};
 use super::super::product::first;
 use super::Unpacked;
 use super::side::{Columns, GROUPS, Side};
@@ -19,18 +19,30 @@ pub(super) fn panels<I: Words, F: Format>(
     sums: &mut [F16x],
 ) {
     sums.as_flattened_mut().fill(0.0);
-    let count = x.count();
-    let bytes = ROWS * F::BYTES * (count / F::GROUPS);
+    let all = x.count();
+    let bytes = ROWS * F::BYTES * (all / F::GROUPS);
     let wide = panels.len() / bytes.max(1);
-    for from in (0..count).step_by(GROUPS) {
-        let count = GROUPS.min(count - from);
+    for from in (0..all).step_by(GROUPS) {
+        let count = GROUPS.min(all - from);
+        let size = ROWS * F::BYTES * (count / F::GROUPS);
         let unpacked = first(unpacked, wide * count);
         for (panel, unpacked) in panels.chunks_exact(bytes).zip(unpacked.chunks_exact_mut(count)) {
-            let columns = &panel[from / F::GROUPS * ROWS * F::BYTES..];
+            let columns = &panel[from / F::GROUPS * ROWS * F::BYTES..][..size];
+            // What this panel, or the one in its place of the next panels, has then: all rows take so long with the groups
+            // at hand that the memory would stop meanwhile.
+            let next = if from + count < all {
+                columns.as_ptr().wrapping_add(size)
+            } else {
+                panel.as_ptr().wrapping_add(panels.len())
+            };
+            for line in 0..size.div_ceil(64) {
+                isa.prefetch_line(next.wrapping_add(64 * line));
+            }
             for (blocks, unpacked) in columns.chunks_exact(ROWS * F::BYTES).zip(unpacked.chunks_exact_mut(F::GROUPS)) {
-                for (g, unpacked) in unpacked.iter_mut().enumerate() {
-                    unpacked.put::<I, F>(isa, &F::group(isa, blocks, g));
-                }
+                let head = F::head(isa, blocks);
+                each_group!(F, |first, at| {
+                    unpacked[first + at].put::<I, F>(isa, &F::group(isa, blocks, &head, first, at));
+                });
             }
         }
         for (row, n) in x.blocks() {

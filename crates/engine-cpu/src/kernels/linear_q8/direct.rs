@@ -1,8 +1,9 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
-use super::super::formats::Format;
+use super::super::formats::{Format, each_group};
+use super::shared::{self, ahead, fits};
 use super::side::{Columns, Side};
-use super::step::{four_steps, step};
+use super::step::step;
 use crate::isa::{F16x, Words};
 use crate::panel::ROWS;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -22,7 +23,7 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
         };
     }
     for (row, rows) in x.blocks() {
-        rows!(row, rows: 1 2 3 4 6 8);
+        rows!(row, rows: 1 2 4 8);
     }
 }
 
@@ -30,33 +31,38 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
+        // A condition that is known, so that the rest is not even compiled.
+        if const { fits::<I, F, N>() } {
+            if let Some(x) = x.first_chunk() {
+                shared::block::<I, F, N>(isa, blocks, x, &mut sums);
+            }
+            continue;
+        }
+        if F::GROUPS == 1 {
+            match N {
+                1 | 2 => isa.prefetch(blocks),
+                _ => ahead(isa, blocks, 4 * blocks.len(), blocks.len()),
+            }
+        }
+        let head = F::head(isa, blocks);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
-        // would mix the loads of all of them, and memory is only read at its speed if it is read in order.
+        // would mix the loads of all of them.
         macro_rules! groups {
-            ($($g:literal)*) => {{
-                $(
-                    step::<I, F, N>(isa, &F::group(isa, blocks, $g), &x[$g], &mut sums);
-                    compiler_fence(Ordering::SeqCst);
-                )*
-            }};
+            ($($g:literal)*) => {{$(
+                let (first, at) = ($g / F::SHARED * F::SHARED, $g % F::SHARED);
+                step::<I, F, N>(isa, &F::group(isa, blocks, &head, first, at), &x[$g], &mut sums);
+                compiler_fence(Ordering::SeqCst);
+            )*}};
         }
         match F::GROUPS {
-            1 => {
-                isa.fetch(blocks);
-                groups!(0);
-            }
-            _ if const { F::FOUR && I::KEEPS && N <= 2 } => {
-                if let [first, second] = x.as_chunks::<4>().0 {
-                    four_steps::<I, F, N>(isa, blocks, 0, first, &mut sums);
-                    four_steps::<I, F, N>(isa, blocks, 1, second, &mut sums);
-                }
-            }
+            1 => groups!(0),
             _ if N <= 2 => groups!(0 1 2 3 4 5 6 7),
-            _ => {
-                for (g, x) in x.iter().enumerate() {
-                    step::<I, F, N>(isa, &F::group(isa, blocks, g), x, &mut sums);
+            _ => each_group!(F, |first, at| {
+                if at == 0 {
+                    ahead(isa, blocks, blocks.len() + first * blocks.len() / 8, F::SHARED * blocks.len() / 8);
                 }
-            }
+                step::<I, F, N>(isa, &F::group(isa, blocks, &head, first, at), &x[first + at], &mut sums);
+            }),
         }
     }
     let mut lanes = [[0.0; ROWS]; N];

@@ -6,6 +6,7 @@
 
 mod chunk;
 mod direct;
+mod shared;
 mod side;
 mod step;
 mod unpacked;

@@ -12,8 +12,10 @@ const GIVEN: usize = GROUP / 4;
 pub(super) const WORDS: usize = GIVEN + 3;
 /// Groups that lie together: those that are unpacked at once.
 pub(super) const GROUPS: usize = 8;
-/// Numbers of rows that lie side by side; others are put together of them, so that there is less code.
+/// Numbers of rows that lie side by side; others are put together of them, so that there is less code. Few rows take fewer
+/// numbers, since code for them is larger.
 const BLOCKS: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
+const FEW: [usize; 4] = [8, 4, 2, 1];
 
 /// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
 /// words of [`Start`].
@@ -75,8 +77,8 @@ impl Start {
 #[derive(Default)]
 pub(in super::super) struct Side {
     rows: usize,
-    /// Most rows side by side.
-    side: usize,
+    /// Numbers of rows that may lie side by side, from the largest on.
+    sizes: &'static [usize],
     /// Groups of a row, and how many lie together.
     count: usize,
     together: usize,
@@ -98,8 +100,9 @@ impl Side {
             None => (Portable::DIRECT, Portable::SIDE),
         };
         let few = rows <= direct;
-        let (side, together) = if few { (direct, count.max(1)) } else { (side, GROUPS) };
-        *self = Side { rows, side, count, together, start: Start::None, words: std::mem::take(&mut self.words) };
+        let (sizes, most, together) = if few { (&FEW[..], direct, count.max(1)) } else { (&BLOCKS[..], side, GROUPS) };
+        let sizes = &sizes[sizes.partition_point(|n| *n > most)..];
+        *self = Side { rows, sizes, count, together, start: Start::None, words: std::mem::take(&mut self.words) };
         first(&mut self.words, rows * count * WORDS);
         self.each_block(|words, Block { row, rows, group, groups }| {
             for i in 0..rows {
@@ -136,7 +139,7 @@ impl Side {
         let mut words = &mut self.words[..self.rows * self.count * WORDS];
         for group in (0..self.count).step_by(self.together.max(1)) {
             let groups = self.together.min(self.count - group);
-            for (row, rows) in blocks(self.rows, self.side) {
+            for (row, rows) in blocks(self.rows, self.sizes) {
                 let (block, rest) = words.split_at_mut(rows * groups * WORDS);
                 words = rest;
                 f(block, Block { row, rows, group, groups });
@@ -169,7 +172,7 @@ impl Side {
 
     /// The row that each block begins with, and how many it has.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize)> {
-        blocks(self.rows, self.side)
+        blocks(self.rows, self.sizes)
     }
 }
 
@@ -181,12 +184,12 @@ struct Block {
     groups: usize,
 }
 
-/// Blocks of no more than `side` rows each: where each begins, and how many rows it has.
-fn blocks(rows: usize, side: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Blocks of so many rows, the largest first: where each begins, and how many rows it has.
+fn blocks(rows: usize, sizes: &'static [usize]) -> impl Iterator<Item = (usize, usize)> {
     let mut next = 0;
     std::iter::from_fn(move || {
-        let fits = |n: &usize| *n <= side && *n <= rows - next;
-        let block = (next, BLOCKS.into_iter().find(fits)?);
+        let fits = |n: &usize| *n <= rows - next;
+        let block = (next, sizes.iter().copied().find(fits)?);
         next += block.1;
         Some(block)
     })

@@ -3,11 +3,6 @@
 use super::super::formats::{Format, Group};
 use super::side::Columns;
 use crate::isa::{F16x, Words};
-use std::sync::atomic::{Ordering, compiler_fence};
-
-/// Where [`Columns`] have the scales, and what both halves begin with.
-const SCALES: usize = 8;
-const FIRST: usize = 10;
 
 /// Sums of 16 columns of the result, by row.
 pub(super) trait Sums<I: Words> {
@@ -58,65 +53,4 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
         }
         sums.add(isa, n, u, f32::from_bits(scales[n]));
     }
-}
-
-/// The same of the four groups from `4 half` on, whose bytes are read in order; of formats with scales of 16 values and no
-/// minima, on sets whose factors are plain words.
-#[inline(always)]
-pub(super) fn four_steps<I: Words, F: Format, const N: usize>(
-    isa: I,
-    blocks: &[u8],
-    half: usize,
-    x: &[Columns<N>; 4],
-    sums: &mut impl Sums<I>,
-) {
-    // Written out, so that everything stays in registers.
-    macro_rules! each {
-        ($f:ident: $($a:expr),*) => {{ $($f!($a);)* }};
-    }
-    let mut totals = [[isa.splat(0); N]; 4];
-    macro_rules! part {
-        ($part:expr) => {{
-            let mut dots = [[isa.splat(0); N]; 4];
-            macro_rules! begin {
-                ($g:expr) => {
-                    dots[$g] = isa.splats(F::OFFSET > 0, &x[$g][FIRST + $part])
-                };
-            }
-            macro_rules! vectors {
-                ($i:expr) => {{
-                    let q = F::four(isa, blocks, half, 4 * $part + $i);
-                    for n in 0..N {
-                        dots[0][n] = isa.dot(dots[0][n], q[0], x[0][4 * $part + $i][n]);
-                        dots[1][n] = isa.dot(dots[1][n], q[1], x[1][4 * $part + $i][n]);
-                        dots[2][n] = isa.dot(dots[2][n], q[2], x[2][4 * $part + $i][n]);
-                        dots[3][n] = isa.dot(dots[3][n], q[3], x[3][4 * $part + $i][n]);
-                    }
-                    compiler_fence(Ordering::SeqCst);
-                }};
-            }
-            macro_rules! total {
-                ($g:expr) => {{
-                    let scale = F::group(isa, blocks, 4 * half + $g).scale[$part];
-                    for n in 0..N {
-                        totals[$g][n] = isa.add(totals[$g][n], isa.mul(scale, dots[$g][n]));
-                    }
-                }};
-            }
-            each!(begin: 0, 1, 2, 3);
-            each!(vectors: 0, 1, 2, 3);
-            each!(total: 0, 1, 2, 3);
-        }};
-    }
-    macro_rules! finish {
-        ($g:expr) => {{
-            let d = F::group(isa, blocks, 4 * half + $g).d;
-            for n in 0..N {
-                let u = isa.product(d, isa.to_floats(totals[$g][n]));
-                sums.add(isa, n, u, f32::from_bits(x[$g][SCALES][n]));
-            }
-        }};
-    }
-    each!(part: 0, 1);
-    each!(finish: 0, 1, 2, 3);
 }

@@ -1,0 +1,171 @@
+//! Every format of quantised weights as bytes without sign, an integer offset and scales: what the one product of bytes
+//! takes. They are read from panels (see `panel`), 16 rows at a time.
+
+mod blocks;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(super) use table::*;
+
+use crate::isa::Words;
+use inkstone_tensor::DType;
+
+/// 32 columns of 16 rows: value = d (q - offset) scale + m minimum, where scale and minimum are of 16 values each.
+#[derive(Clone, Copy)]
+pub(super) struct Group<I: Words> {
+    /// Four columns a vector; lanes are rows.
+    pub q: [I::W; 8],
+    pub d: I::F,
+    pub m: I::F,
+    /// If scales are of 16 values, as [`Words::factors`]; so are minima.
+    pub scale: [I::W; 2],
+    pub minimum: [I::W; 2],
+}
+
+/// What the groups of a column of blocks have in common: value = d (q - offset) scale + m minimum.
+#[derive(Clone, Copy)]
+pub(super) struct Head<I: Words> {
+    pub d: I::F,
+    pub m: I::F,
+    /// Scales and minima as [`Format::scale`] and [`Format::minimum`] find them.
+    pub scale: [I::W; 4],
+    pub minimum: [I::W; 4],
+    /// Upper bits of the values, of all groups in one place.
+    pub upper: [I::W; 8],
+}
+
+/// A format: how the groups of a column of its blocks are unpacked.
+pub(super) trait Format {
+    /// Groups of 32 in a block.
+    const GROUPS: usize;
+    /// Bytes of a block.
+    const BYTES: usize;
+    /// What is subtracted from `q`.
+    const OFFSET: u32;
+    /// Bits of the largest `q`, as [`Format::dots`] takes them.
+    #[cfg(test)]
+    const BITS: u32;
+    /// Whether scales are of 16 values.
+    const HALVES: bool = false;
+    /// Whether there are minima.
+    const MINIMUM: bool = false;
+    /// How many groups lie in the same bytes (1, 2 or 4): these are read in order only if the groups are unpacked together.
+    const SHARED: usize = 1;
+    /// Bits by which [`Format::words`] leaves the values of each of these groups too far up.
+    const SHIFTS: [u32; 4] = [0; 4];
+
+    /// What stands before the values of a column of 16 blocks in a panel.
+    fn head<I: Words>(isa: I, blocks: &[u8]) -> Head<I>;
+
+    /// Vector `i` of each of the groups from `first` on that share bytes.
+    fn words<I: Words>(isa: I, blocks: &[u8], head: &Head<I>, first: usize, i: usize) -> [I::W; 4];
+
+    /// The scale of group `j`, or, if they are of 16 values, of half `j % 2` of group `j / 2`: a number of eight bits.
+    fn scale<I: Words>(isa: I, head: &Head<I>, j: usize) -> I::W;
+
+    /// The minimum in the same way.
+    fn minimum<I: Words>(isa: I, head: &Head<I>, j: usize) -> I::W;
+
+    /// Group `first + at` of a column: of those from `first` on that share bytes the one `at`, which should be a constant (see
+    /// [`each_group`]).
+    #[inline(always)]
+    fn group<I: Words>(isa: I, blocks: &[u8], head: &Head<I>, first: usize, at: usize) -> Group<I> {
+        let g = first + at;
+        let mut q = [isa.splat(0); 8];
+        for (i, q) in q.iter_mut().enumerate() {
+            *q = isa.shr(Self::words(isa, blocks, head, first, i)[at], Self::SHIFTS[at]);
+        }
+        let one = [isa.splat(1); 2];
+        let group = Group { q, d: head.d, m: head.m, scale: one, minimum: one };
+        if Self::HALVES {
+            let scale = isa.factors([Self::scale(isa, head, 2 * g), Self::scale(isa, head, 2 * g + 1)]);
+            let minimum = match Self::MINIMUM {
+                true => isa.factors([Self::minimum(isa, head, 2 * g), Self::minimum(isa, head, 2 * g + 1)]),
+                false => one,
+            };
+            return Group { scale, minimum, ..group };
+        }
+        if Self::GROUPS == 1 {
+            return group;
+        }
+        let d = isa.product(head.d, isa.to_floats(Self::scale(isa, head, g)));
+        let m = if Self::MINIMUM { isa.product(head.m, isa.to_floats(Self::minimum(isa, head, g))) } else { head.m };
+        Group { d, m, ..group }
+    }
+
+    /// See [`Words::dots`].
+    fn dots<I: Words, const K: usize, const N: usize>(
+        isa: I,
+        sums: [I::W; N],
+        q: &[I::W; K],
+        x: &[[u32; N]; K],
+    ) -> [I::W; N];
+
+    /// See [`Words::scaled_dots`].
+    fn scaled_dots<I: Words, const N: usize>(
+        isa: I,
+        q: &[I::W; 8],
+        scale: [I::W; 2],
+        x: &[[u32; N]; 8],
+        begin: [&[u32; N]; 2],
+        halves: &[u32; N],
+    ) -> [I::W; N];
+}
+
+/// Something for each group of a block; for those that share bytes it is written out.
+macro_rules! each_group {
+    ($format:ty, |$first:ident, $at:ident| $body:block) => {
+        for $first in (0..<$format>::GROUPS).step_by(<$format>::SHARED) {
+            each_group!(@ $format, $at, $body, 0 1 2 3);
+        }
+    };
+    (@ $format:ty, $at:ident, $body:block, $($n:literal)*) => {$(
+        if $n < <$format>::SHARED {
+            let $at: usize = $n;
+            $body
+        }
+    )*};
+}
+pub(super) use each_group;
+
+/// The dtypes of [`with_format`].
+pub(super) const ALL: &[DType] = &[
+    DType::Q4_0,
+    DType::Q4_1,
+    DType::Q5_0,
+    DType::Q5_1,
+    DType::Q8_0,
+    DType::Q2_K,
+    DType::Q3_K,
+    DType::Q4_K,
+    DType::Q5_K,
+    DType::Q6_K,
+    DType::IQ4_NL,
+    DType::IQ4_XS,
+    DType::MXFP4,
+];
+
+/// Calls a function that is generic over the format with that of a dtype.
+macro_rules! with_format {
+    ($dtype:expr, $f:ident :: < $isa:ty > ($($arg:expr),*)) => {{
+        use crate::kernels::formats::*;
+        match $dtype {
+            DType::Q4_0 => $f::<$isa, Q4_0>($($arg),*),
+            DType::Q4_1 => $f::<$isa, Q4_1>($($arg),*),
+            DType::Q5_0 => $f::<$isa, Q5_0>($($arg),*),
+            DType::Q5_1 => $f::<$isa, Q5_1>($($arg),*),
+            DType::Q8_0 => $f::<$isa, Q8_0>($($arg),*),
+            DType::Q2_K => $f::<$isa, Q2K>($($arg),*),
+            DType::Q3_K => $f::<$isa, Q3K>($($arg),*),
+            DType::Q4_K => $f::<$isa, Q4K>($($arg),*),
+            DType::Q5_K => $f::<$isa, Q5K>($($arg),*),
+            DType::Q6_K => $f::<$isa, Q6K>($($arg),*),
+            DType::IQ4_NL => $f::<$isa, Iq4Nl>($($arg),*),
+            DType::IQ4_XS => $f::<$isa, Iq4Xs>($($arg),*),
+            DType::MXFP4 => $f::<$isa, Mxfp4>($($arg),*),
+            other => unreachable!("{other} is not in the table of this kernel, which prepare has checked"),
+        }
+    }};
+}
+pub(super) use with_format;

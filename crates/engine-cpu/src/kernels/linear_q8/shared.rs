@@ -1,0 +1,181 @@
+//! Blocks whose groups share bytes, and few rows of a step: these groups are unpacked together, so that memory is read in order.
+//!
+//! Scales are multiplied with sums of integers here, and as floats in [`step`](super::step): `d f32(scale isum)` is
+//! `(d scale) f32(isum)`, bit by bit, since what stands in parentheses is exact. `d` has 11 bits and a scale 7; a product of
+//! `scale` and `isum` has at most 24.
+
+use super::super::formats::{Format, Head};
+use super::side::Columns;
+use super::step::Sums;
+use crate::isa::Words;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// Where [`Columns`] have the scales, what both halves begin with, and what minima of halves take.
+const SCALES: usize = 8;
+const FIRST: usize = 10;
+const HALVES: usize = 12;
+
+/// Calls a macro with each of some numbers: written out, so that everything stays in registers.
+macro_rules! each {
+    ($f:ident: $($a:literal),*) => {{ $($f!($a);)* }};
+}
+
+/// Whether this is for so many rows: if registers hold the sums.
+pub(super) const fn fits<I: Words, F: Format, const N: usize>() -> bool {
+    // Sums of halves lie beside those of groups.
+    let sums = if F::HALVES { 2 * F::SHARED } else { F::SHARED };
+    I::WHOLE && F::SHARED > 1 && sums * N <= 16
+}
+
+/// Asks for `count` bytes from `from` on behind the beginning of these, wherever that is. Many rows take so long that the memory
+/// would stop meanwhile; with few it reads ahead by itself, and does so best when nobody interferes.
+#[inline(always)]
+pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) {
+    let next = blocks.as_ptr().wrapping_add(from);
+    for line in 0..count.div_ceil(64) {
+        isa.prefetch_line(next.wrapping_add(64 * line));
+    }
+}
+
+/// Adds a column of blocks times `N` rows of a step to `sums`.
+#[inline(always)]
+pub(super) fn block<I: Words, F: Format, const N: usize>(
+    isa: I,
+    blocks: &[u8],
+    x: &[Columns<N>; 8],
+    sums: &mut [I::F; N],
+) {
+    let head = F::head(isa, blocks);
+    compiler_fence(Ordering::SeqCst);
+    macro_rules! pair {
+        ($first:literal) => {{
+            if N > 2 {
+                ahead(isa, blocks, blocks.len() + $first * blocks.len() / 8, blocks.len() / 4);
+            }
+            pair::<I, F, N>(isa, blocks, &head, $first, x, sums);
+        }};
+    }
+    macro_rules! four {
+        ($first:literal) => {
+            four::<I, F, N>(isa, blocks, &head, $first, x, sums)
+        };
+    }
+    match F::SHARED {
+        2 => each!(pair: 0, 2, 4, 6),
+        _ => each!(four: 0, 4),
+    }
+}
+
+/// Two groups with one scale each.
+#[inline(always)]
+fn pair<I: Words, F: Format, const N: usize>(
+    isa: I,
+    blocks: &[u8],
+    head: &Head<I>,
+    first: usize,
+    x: &[Columns<N>; 8],
+    sums: &mut [I::F; N],
+) {
+    let mut dots = [[isa.splat(0); N]; 2];
+    macro_rules! begin {
+        ($g:literal) => {
+            dots[$g] = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST])
+        };
+    }
+    macro_rules! vectors {
+        ($i:literal) => {{
+            let q = F::words(isa, blocks, head, first, $i);
+            for n in 0..N {
+                dots[0][n] = isa.dot(dots[0][n], q[0], x[first][$i][n]);
+                dots[1][n] = isa.dot(dots[1][n], q[1], x[first + 1][$i][n]);
+            }
+            // The compiler would mix the loads, and memory is only read at its speed if it is read in order.
+            compiler_fence(Ordering::SeqCst);
+        }};
+    }
+    macro_rules! finish {
+        ($g:literal) => {{
+            let scale = F::scale(isa, head, first + $g);
+            let m = if F::MINIMUM { minimum::<I, F>(isa, head, first + $g) } else { head.m };
+            for n in 0..N {
+                let x = &x[first + $g];
+                let dots = isa.mul(isa.sar(dots[$g][n], F::SHIFTS[$g]), scale);
+                let mut u = isa.product(head.d, isa.to_floats(dots));
+                if F::MINIMUM {
+                    u = isa.fma(m, isa.splat_float(f32::from_bits(x[FIRST][n])), u);
+                }
+                sums.add(isa, n, u, f32::from_bits(x[SCALES][n]));
+            }
+        }};
+    }
+    each!(begin: 0, 1);
+    each!(vectors: 0, 1, 2, 3, 4, 5, 6, 7);
+    each!(finish: 0, 1);
+}
+
+#[inline(always)]
+fn minimum<I: Words, F: Format>(isa: I, head: &Head<I>, g: usize) -> I::F {
+    isa.product(head.m, isa.to_floats(F::minimum(isa, head, g)))
+}
+
+/// Four groups with scales of 16 values.
+#[inline(always)]
+fn four<I: Words, F: Format, const N: usize>(
+    isa: I,
+    blocks: &[u8],
+    head: &Head<I>,
+    first: usize,
+    x: &[Columns<N>; 8],
+    sums: &mut [I::F; N],
+) {
+    let mut totals = [[isa.splat(0); N]; 4];
+    macro_rules! half {
+        ($half:literal) => {{
+            let mut dots = [[isa.splat(0); N]; 4];
+            macro_rules! begin {
+                ($g:literal) => {
+                    dots[$g] = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST + $half])
+                };
+            }
+            macro_rules! vectors {
+                ($i:literal) => {{
+                    let q = F::words(isa, blocks, head, first, 4 * $half + $i);
+                    for n in 0..N {
+                        dots[0][n] = isa.dot(dots[0][n], q[0], x[first][4 * $half + $i][n]);
+                        dots[1][n] = isa.dot(dots[1][n], q[1], x[first + 1][4 * $half + $i][n]);
+                        dots[2][n] = isa.dot(dots[2][n], q[2], x[first + 2][4 * $half + $i][n]);
+                        dots[3][n] = isa.dot(dots[3][n], q[3], x[first + 3][4 * $half + $i][n]);
+                    }
+                    compiler_fence(Ordering::SeqCst);
+                }};
+            }
+            macro_rules! total {
+                ($g:literal) => {{
+                    let scale = F::scale(isa, head, 2 * (first + $g) + $half);
+                    for n in 0..N {
+                        totals[$g][n] = isa.add(totals[$g][n], isa.mul(scale, dots[$g][n]));
+                    }
+                }};
+            }
+            each!(begin: 0, 1, 2, 3);
+            each!(vectors: 0, 1, 2, 3);
+            each!(total: 0, 1, 2, 3);
+        }};
+    }
+    macro_rules! finish {
+        ($g:literal) => {{
+            let x = &x[first + $g];
+            for n in 0..N {
+                let mut u = isa.product(head.d, isa.to_floats(totals[$g][n]));
+                if F::MINIMUM {
+                    let j = 2 * (first + $g);
+                    let minima = [F::minimum(isa, head, j), F::minimum(isa, head, j + 1)];
+                    u = isa.fma(head.m, isa.to_floats(isa.weighted(minima, x[HALVES][n])), u);
+                }
+                sums.add(isa, n, u, f32::from_bits(x[SCALES][n]));
+            }
+        }};
+    }
+    each!(half: 0, 1);
+    each!(finish: 0, 1, 2, 3);
+}
