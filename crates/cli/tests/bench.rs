@@ -49,7 +49,8 @@ fn tables_lines_and_values_have_the_same_tests() {
 fn a_driver_asks_for_slices() {
     let story = story();
     let input = "fill 10\ndecode 20\ndecode 20\nprompt 8\nfirst 8\nfirst 8\npeak\nsweep\nproducts\nfill 9999\nwhat\nquit\nsweep\n";
-    let arguments = ["bench", story.to_str().unwrap(), "--slices", "-t", "1", "-b", "2", "-c", "100"];
+    let arguments =
+        ["bench", story.to_str().unwrap(), "--slices", "-t", "1", "-b", "2", "-c", "100", "--numerics", "fast"];
     let ran = run_with_input(&arguments, input.as_bytes()).succeeded();
     let answers: Vec<Value> = ran.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), 12, "{}", ran.text());

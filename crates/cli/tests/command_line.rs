@@ -76,7 +76,7 @@ fn e06_what_is_misspelt_gets_a_suggestion() {
     refused.refused(1, "storry.gguf: no such file; did you mean story.gguf?");
     run(&["run", "no/such/model"]).refused(
         1,
-        "no/such/model: no such file; what ends in .gguf, or has a path separator and no space, is taken for one",
+        "no/such/model: no such file; a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments",
     );
 }
 

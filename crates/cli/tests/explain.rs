@@ -123,6 +123,21 @@ fn layers_that_run_alike_are_shown_once() {
 }
 
 #[test]
+fn passes_are_told_of_the_plan_that_is_shown_and_to_programs_of_all() {
+    let passes = |more: &[&str]| {
+        let ran = run(&[&["explain"], more].concat()).succeeded();
+        ran.text().split_once("\npasses of the compiler\n").unwrap().1.to_owned()
+    };
+    let buckets = ["(up to 1 rows,", "(up to 8 rows,", "rows, 1 logit rows)", "rows, 8 logit rows)"];
+    let told = |text: &str| buckets.map(|bucket| text.contains(bucket));
+    assert_eq!(told(&passes(&[])), [true, false, true, false]);
+    assert_eq!(told(&passes(&["--rows", "5"])), [false, true, false, true]);
+    assert_eq!(told(&passes(&["--prefill"])), [false; 4]);
+    assert!(passes(&["--prefill"]).contains("(up to 512 rows,"));
+    assert_eq!(told(&json(&[])["report"].to_string()), [true; 4]);
+}
+
+#[test]
 fn rows_choose_the_plan() {
     let prefill = json(&["--prefill"]);
     assert_eq!((&prefill["plan"]["name"], &prefill["plan"]["rows"]), (&"body".into(), &64.into()));

@@ -30,6 +30,7 @@ fn typed(arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
 fn a_conversation_is_typed_and_its_commands_obeyed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("said.json");
+    let end = folder.path().join("end.json");
     let (save, load) = (format!("/save {}\r", file.display()), format!("/load {}\r", file.display()));
     let steps = [
         ("/help lists the commands", ""),
@@ -38,6 +39,8 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
         (PROMPT, "/set temperature 0\r"),
         (PROMPT, "Hello\r"),
         ("Shall I tell you a story?", ""),
+        // Nothing is said.
+        (PROMPT, "\r"),
         (PROMPT, "/system Be kind.\r"),
         (PROMPT, &save),
         (PROMPT, "/undo\r"),
@@ -45,21 +48,31 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
         ("there is nothing to take back", ""),
         (PROMPT, &load),
         ("messages: 3", ""),
+        (PROMPT, "/undo\r"),
+        (PROMPT, &load),
         (PROMPT, "/reset\r"),
+        (PROMPT, "/undo\r"),
+        ("there is nothing to take back", ""),
         (PROMPT, "/nope\r"),
         ("error: unknown command \"/nope\"", ""),
         (PROMPT, "/set temperature x\r"),
         ("error: temperature \"x\"", ""),
         // A wrong line ends nothing, and the arrow brings earlier ones back.
-        (PROMPT, &format!("{}\r", UP.repeat(8))),
-        ("\nHello! ", ""),
+        (PROMPT, "/set max-tokens 2\r"),
+        (PROMPT, &format!("{}\r", UP.repeat(12))),
+        ("\nHello!", ""),
+        (PROMPT, &format!("/save {}\r", end.display())),
         (PROMPT, "/quit\r"),
     ];
-    let Some((_, code)) = typed(&[], &steps) else { return };
+    let Some((shown, code)) = typed(&[], &steps) else { return };
     assert_eq!(code, 0);
-    let said: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!(said[0]["content"], "Be kind.");
-    assert_eq!(said[2]["content"], "Hello! Shall I tell you a story?");
+    assert_eq!(shown.matches("there is nothing to take back").count(), 2, "{shown}");
+    let contents = |file: &Path| {
+        let said: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        said.iter().map(|message| message["content"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(contents(&file), ["Be kind.", "Hello", "Hello! Shall I tell you a story?"]);
+    assert_eq!(contents(&end), ["Be kind.", "Hello", "Hello!"]);
 }
 
 #[test]
@@ -74,6 +87,9 @@ fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
         (PROMPT, &save),
         (PROMPT, "/nope\r"),
         ("unknown command", ""),
+        // The next answer is a whole one.
+        (PROMPT, "Hello\r"),
+        ("Shall I tell you a story?", ""),
         (PROMPT, CTRL_C),
     ];
     let Some((shown, code)) = typed(&["--engine", "reference", "--temp", "0"], &steps) else { return };

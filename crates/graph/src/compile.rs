@@ -8,7 +8,7 @@ use crate::passes::lower::lower;
 use crate::passes::memory::memory;
 use crate::passes::select::{Buckets, Selection, select};
 use crate::passes::simplify::simplify;
-use crate::passes::{Context, Pass, Report};
+use crate::passes::{Context, Note, Pass, Report};
 use crate::{Error, Result};
 use inkstone_compute::{Caps, Interface, Plan, Registry};
 use inkstone_tensor::Sizes;
@@ -108,7 +108,9 @@ pub fn compile(
         for &bucket in sizes {
             let cx = Context { caps, registry, selection: &selection, bucket, without };
             let mut g = g.clone();
-            report.add(run(FOR_EACH_BUCKET, &mut g, &cx)?);
+            let mut made = run(FOR_EACH_BUCKET, &mut g, &cx)?;
+            made.notes.iter_mut().for_each(|note| note.plan = Some((*kind, bucket)));
+            report.add(made);
             let plan = lower(&g, &memory(&g, &cx)?, &cx)?;
             check(&plan)?;
             of_kind.push(plan);
@@ -164,6 +166,16 @@ impl Compiled {
     /// What the passes did.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// The same for one plan that [`Compiled::step`] gives for these kinds.
+    pub fn report_of(&self, plan: &Plan, kinds: &[Kind]) -> Report {
+        let of_plan = |note: &&Note| match note.plan {
+            Some((Kind::Body, bucket)) => kinds.contains(&Kind::Body) && bucket.rows == plan.bucket.rows,
+            Some((kind, bucket)) => kinds.contains(&kind) && bucket.logit_rows == plan.bucket.logit_rows,
+            None => true,
+        };
+        Report { notes: self.report.notes.iter().filter(of_plan).cloned().collect() }
     }
 
     /// The largest buckets: ports and states of these sizes serve all plans.

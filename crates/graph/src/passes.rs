@@ -7,7 +7,7 @@ pub mod select;
 pub mod simplify;
 
 use crate::graph::{Graph, Source, Sources};
-use crate::{Error, Result};
+use crate::{Error, Kind, Result};
 use inkstone_compute::{Caps, Choice, Grid, Layout, Numerics, Query, Region, Registry};
 use inkstone_tensor::body::{Body, Node};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
@@ -114,12 +114,14 @@ pub struct Note {
     pub subject: String,
     /// What it did.
     pub text: String,
+    /// The plan that it worked for: of this kind, with room for this. None: all.
+    pub plan: Option<(Kind, Sizes)>,
 }
 
 impl Report {
     /// A report of one line.
     pub(crate) fn line(pass: &'static str, subject: impl Into<String>, text: impl Into<String>) -> Report {
-        Report { notes: vec![Note { pass, subject: subject.into(), text: text.into() }] }
+        Report { notes: vec![Note { pass, subject: subject.into(), text: text.into(), plan: None }] }
     }
 
     /// Adds the lines of another.

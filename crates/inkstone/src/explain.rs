@@ -34,8 +34,10 @@ pub struct Explanation {
     pub plan: Plan,
     /// Its steps, in order.
     pub steps: Vec<ExplainedStep>,
-    /// What the passes of the compiler did, and why they did not do more; over all plans.
+    /// What the passes of the compiler did for this plan, and why they did not do more.
     pub report: Report,
+    /// The same over all plans of the model.
+    pub whole_report: Report,
 }
 
 /// A step of a plan.
@@ -111,7 +113,8 @@ impl Model {
             huge_pages: huge_pages(),
             memory: self.generator().footprint(),
             steps: steps(&plan, &sizes, self.engine().registry(), &engine),
-            report: compiled.report().clone(),
+            report: compiled.report_of(&plan, kinds),
+            whole_report: compiled.report().clone(),
             engine,
             sizes,
             plan,

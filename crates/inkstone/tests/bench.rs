@@ -2,6 +2,7 @@
 #![cfg(feature = "embedded-model")]
 
 use inkstone::bench::{Bench, Meter, SLICE};
+use inkstone::gguf::TensorInfo;
 use inkstone::{Model, ModelOptions, Options};
 use std::time::Duration;
 
@@ -52,12 +53,21 @@ fn slices_count_tokens_bytes_and_products() {
     let table = model.file().tensor("token_embd.weight").unwrap().bytes.unwrap();
     let tied = model.file().tensor("output.weight").is_none();
     assert_eq!(weights, if tied { footprint } else { footprint - table });
+    let values = |t: &TensorInfo| if t.dims.len() == 2 { t.dims.iter().product() } else { 0 };
+    let matrices = model.file().tensors().iter().filter(|t| tied || t.name != "token_embd.weight");
+    let traffic = *bench.traffic();
+    assert_eq!(traffic.body_macs + traffic.head_macs, matrices.map(values).sum::<u64>());
+    // A value of two bytes is multiplied once for each query head of its group.
+    let config = &model.graph().config;
+    assert_eq!(traffic.cache_macs, traffic.cache_bytes / 2 * (config.heads / config.kv_heads) as u64);
 
     // A prompt in one go has the products of its tokens one by one, and the head's once.
-    let traffic = *bench.traffic();
-    let alone: u64 = (1..=5).map(|seen| traffic.body_macs + seen * traffic.cache_macs).sum();
-    assert_eq!(traffic.prompt_macs(5, 0), alone + traffic.head_macs);
-    assert_eq!(traffic.decode_macs(1, 7), traffic.body_macs + traffic.head_macs + 7 * traffic.cache_macs);
+    for before in [0, 3] {
+        let alone: u64 = (1..=5).map(|n| traffic.body_macs + (before + n) * traffic.cache_macs).sum();
+        assert_eq!(traffic.prompt_macs(5, before as usize), alone + traffic.head_macs);
+    }
+    let one = traffic.body_macs + traffic.head_macs + 7 * traffic.cache_macs;
+    assert_eq!((traffic.decode_macs(1, 7), traffic.decode_macs(3, 7)), (one, 3 * one));
 }
 
 #[test]

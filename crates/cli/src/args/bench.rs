@@ -1,11 +1,11 @@
 //! Arguments of `bench`: those of llama-bench where it has them.
 
-use super::{engine_names, number};
+use super::{accuracies, engine_names, number};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use inkstone::ModelOptions;
 use inkstone::compute::EngineOptions;
 use inkstone::kvcache::{FORMATS, Format};
+use inkstone::{Accuracy, ModelOptions};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
@@ -71,6 +71,10 @@ pub(crate) struct BenchArgs {
     /// Instruction set of the kernels: portable, avx2, avx512 [default: the best that is here]
     #[arg(long, value_name = "NAME", help_heading = "Model options")]
     isa: Option<String>,
+    /// Accuracy of products: precise, or fast where the machine can: weights in BF16 times activations in BF16
+    #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies(),
+          help_heading = "Model options")]
+    numerics: Accuracy,
     /// Precision of the key-value cache
     #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = "Model options",
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
@@ -95,6 +99,7 @@ impl BenchArgs {
         let mut options = ModelOptions::default().threads(threads).sequences(sequences).ctx(tokens);
         options.engine = self.engine.clone();
         options.isa = self.isa.clone();
+        options.numerics = self.numerics;
         options.kv_type = self.kv_type;
         options.mmap = self.mmap;
         options
@@ -111,7 +116,7 @@ impl BenchArgs {
 
     /// How an engine is opened without a model.
     pub(crate) fn engine_options(&self, threads: usize) -> EngineOptions {
-        let options = EngineOptions::default().threads(threads).in_place(self.mmap);
+        let options = EngineOptions::default().threads(threads).in_place(self.mmap).numerics(self.numerics);
         self.isa.iter().fold(options, |options, isa| options.isa(isa))
     }
 

@@ -72,9 +72,10 @@ fn engine_names() -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
-/// The accuracy of this name.
-fn accuracy(name: &str) -> Accuracy {
-    Accuracy::ALL.into_iter().find(|a| a.name() == name).unwrap_or_default()
+/// Accuracies by name.
+fn accuracies() -> impl TypedValueParser<Value = Accuracy> {
+    let named = |name: &str| Accuracy::ALL.into_iter().find(|a| a.name() == name).unwrap_or_default();
+    PossibleValuesParser::new(Accuracy::ALL.map(Accuracy::name)).map(move |name| named(&name))
 }
 
 /// Where and in what precision a model is computed.
@@ -91,8 +92,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
     /// Accuracy of products: precise, or fast where the machine can: weights in BF16 times activations in BF16
-    #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(),
-          value_parser = PossibleValuesParser::new(Accuracy::ALL.map(Accuracy::name)).map(|name| accuracy(&name)))]
+    #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
     /// Tokens that prompt and text may have together [default: what the model was trained for, if it fits]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,

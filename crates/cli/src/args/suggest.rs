@@ -7,11 +7,12 @@ const MAX_FILES: usize = 10_000;
 /// Longer names are compared with nothing.
 const MAX_NAME: usize = 255;
 
-/// The file beside it whose name is like that of a missing model, or why it is no text.
+/// The file beside it whose name is like that of a missing model, or what is taken for a model.
 pub(crate) fn missing_model_hint(path: &Path) -> String {
     match similar_file(path) {
         Some(name) => format!("did you mean {}?", path.with_file_name(name).display()),
-        None => "what ends in .gguf, or has a path separator and no space, is taken for one".to_string(),
+        None => "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments"
+            .to_string(),
     }
 }
 
@@ -59,6 +60,9 @@ mod tests {
         let hint = missing_model_hint(&folder.path().join("storry-5m.gguf"));
         assert_eq!(hint, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
         let hint = missing_model_hint(&folder.path().join("x.gguf"));
-        assert_eq!(hint, "what ends in .gguf, or has a path separator and no space, is taken for one");
+        assert_eq!(
+            hint,
+            "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments"
+        );
     }
 }

@@ -107,6 +107,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use inkstone_compute::Gauge;
     use std::time::Duration;
 
     fn slice(tokens: u64, seconds: f64, read: f64) -> Slice {
@@ -125,6 +126,37 @@ mod tests {
         assert_eq!((s.token_bytes, s.bytes_rate), (10.0, 700.0 / 3.0));
         assert_eq!((s.read, s.of_read), (Some(800.0 / 3.0), Some(700.0 / 800.0)));
         assert_eq!((s.macs_rate, s.of_products), (280.0 / 3.0, None));
+    }
+
+    /// Measures nothing.
+    struct Still;
+
+    impl Gauge for Still {
+        fn read(&mut self) -> Option<f64> {
+            None
+        }
+        fn read_alone(&mut self) -> Option<f64> {
+            None
+        }
+        fn products(&mut self) -> Option<f64> {
+            None
+        }
+        fn streams(&self) -> usize {
+            1
+        }
+        fn bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn each_state_has_a_summary_of_its_slices() {
+        let meter = Meter { gauge: Box::new(Still), threads: 2, alone: 100.0, products: 480.0 };
+        let runs = [vec![slice(10, 1.0, 110.0), slice(30, 1.0, 200.0)], vec![slice(20, 1.0, 110.0)]];
+        let (all, dropped) = Summary::of(&runs, Some(&meter));
+        let told: Vec<_> = all.iter().map(|s| (s.state, s.runs, s.slices, s.mean, s.of_products)).collect();
+        let wanted = [(State::Slow, 2, 2, 15.0, Some(0.125)), (State::Fast, 1, 1, 30.0, Some(0.25))];
+        assert_eq!((&told[..], dropped), (&wanted[..], 0));
     }
 
     #[test]

@@ -28,7 +28,12 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
             arena_bytes: e.plan.arena_bytes,
         },
         steps: e.steps.iter().map(Step::from).collect(),
-        report: e.report.notes.iter().map(|n| Note { pass: n.pass, subject: &n.subject, text: &n.text }).collect(),
+        report: e
+            .whole_report
+            .notes
+            .iter()
+            .map(|n| Note { pass: n.pass, subject: &n.subject, text: &n.text })
+            .collect(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")

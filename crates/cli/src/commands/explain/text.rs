@@ -75,7 +75,7 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
 
 /// What the passes did.
 fn report(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
-    writeln!(out, "\npasses of the compiler, all plans")?;
+    writeln!(out, "\npasses of the compiler")?;
     e.report
         .notes
         .iter()
