@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_differ_by_more_than_an_eighth_or_so_are_not_steady() {
-        assert!(is_steady(35e9, 31e9) && is_steady(31e9, 35e9));
-        assert!(!is_steady(35e9, 60e9) && !is_steady(60e9, 35e9));
+    fn reads_that_differ_by_more_than_15_percent_are_not_steady() {
+        assert!(is_steady(34e9, 40e9) && is_steady(40e9, 34e9));
+        assert!(!is_steady(33.9e9, 40e9) && !is_steady(40e9, 33.9e9));
     }
 
     #[test]
@@ -153,9 +153,11 @@ mod tests {
         assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow, State::Fast]);
         assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (50.0, 1)]);
         assert_eq!(found[0].share, Some(31.0 / 35.0));
-        // Prompts have no states.
-        let found = outcomes(&Test::prefill(2, 512), &MACHINE, &slices);
-        assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 6)]);
+        // Prompts have no states, nor has what runs beside busy threads.
+        for test in [Test::prefill(2, 512), Test::decode(2, 0, 1).under(1)] {
+            let found = outcomes(&test, &MACHINE, &slices);
+            assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 6)]);
+        }
     }
 
     #[test]
