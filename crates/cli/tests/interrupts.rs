@@ -44,8 +44,9 @@ fn e08_the_first_signal_in_decode_ends_with_text_summary_and_130() {
 #[test]
 fn e08_a_signal_in_prefill_ends_before_the_first_token() {
     let mut command = program();
-    // Many steps, so that a signal that comes late on a loaded machine still comes in time.
-    command.args(["run", "-v", "--json", "-c", "2000", "-p", &"Once upon a time ".repeat(400)]);
+    // Many steps of the slow engine, so that a signal that comes late on a loaded machine still comes in time.
+    command.args(["run", "-v", "--json", "--engine", "reference", "-c", "2000"]);
+    command.args(["-p", &"Once upon a time ".repeat(400)]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("the model inside the program: engine ")));
