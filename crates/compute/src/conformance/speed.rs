@@ -17,6 +17,8 @@ pub const ALLOWED: f64 = 1.05;
 /// How long each kernel is run, and how often at least.
 const TIME: Duration = Duration::from_millis(40);
 const RUNS: usize = 3;
+/// A kernel that takes so many times what the chosen one takes is run no more: portable ones take long.
+const HOPELESS: u32 = 4;
 
 /// A kernel's time on a case.
 #[derive(Clone, Debug)]
@@ -85,15 +87,16 @@ fn choice(engine: &dyn Engine, case: &Case) -> Result<Option<Choice>, String> {
     let chosen = engine.registry().layouts.iter().find_map(|l| found.iter().find(|(_, layout)| layout == l));
     let Some(&(chosen, layout)) = chosen.or(found.first()) else { return Ok(None) };
     let matrices = weights.iter().any(|w| w.rows != Dim::N(1));
-    let timing = |kernel: &Kernel, layout: Layout| {
+    let timing = |kernel: &Kernel, layout: Layout, limit: Duration| {
         let name = if matrices { format!("{} in {layout}", kernel.name) } else { kernel.name.to_owned() };
         let seed = Random::seed(&case.name());
-        let time = time(&Asked { engine, case, kernel, layout, bucket, seed });
+        let time = time(&Asked { engine, case, kernel, layout, bucket, seed }, limit);
         time.map(|time| Timing { kernel: name, time })
     };
-    let first = timing(chosen, layout).map_err(told)?;
+    let first = timing(chosen, layout, Duration::MAX).map_err(told)?;
+    let limit = first.time * HOPELESS;
     let rest = found.iter().filter(|(k, l)| (k.name, *l) != (chosen.name, layout) && k.numerics == chosen.numerics);
-    let others = rest.map(|(k, l)| timing(k, *l).map_err(told)).collect::<Result<_, _>>()?;
+    let others = rest.map(|(k, l)| timing(k, *l, limit).map_err(told)).collect::<Result<_, _>>()?;
     Ok(Some(Choice { case: case.name(), chosen: first, others }))
 }
 
@@ -103,12 +106,12 @@ fn told(stop: Stop) -> String {
     }
 }
 
-/// The shortest of some runs; the first is not counted.
-fn time(asked: &Asked) -> Result<Duration, Stop> {
+/// The shortest of some runs, of one if that takes longer than `limit`; the first is not counted.
+fn time(asked: &Asked, limit: Duration) -> Result<Duration, Stop> {
     let (mut rig, words) = asked.rig()?;
     rig.submit(&words)?;
     let (start, mut shortest, mut runs) = (Instant::now(), Duration::MAX, 0);
-    while runs < RUNS || start.elapsed() < TIME {
+    while (runs < RUNS || start.elapsed() < TIME) && (runs == 0 || shortest <= limit) {
         let begun = Instant::now();
         rig.submit(&words)?;
         shortest = shortest.min(begun.elapsed());

@@ -1,6 +1,7 @@
 //! Instruction sets. A kernel is written once, over 16 lanes, and compiled for each set; what differs is which
 //! instructions the lanes become, never a result.
 
+mod far;
 mod floats;
 mod lanes;
 pub(crate) mod math;
@@ -10,6 +11,7 @@ mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use far::far;
 pub use floats::Floats;
 pub use lanes::{F16x, LANES};
 pub use pairs::Pairs;

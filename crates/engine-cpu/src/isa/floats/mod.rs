@@ -96,6 +96,9 @@ pub trait Floats: Isa {
     /// The cache line with this byte will be read soon; where it lies is nothing that could be wrong.
     fn prefetch_line(self, byte: *const u8);
 
+    /// The same, but not so soon: into the second cache.
+    fn prefetch_far(self, byte: *const u8);
+
     /// All these bytes will be read soon.
     #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {

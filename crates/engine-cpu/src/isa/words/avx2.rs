@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::Words;
-use crate::isa::Avx2;
+use crate::isa::{Avx2, Floats};
 use std::arch::x86_64::*;
 
 /// A method that does the same to both halves of its vectors. The comment holds for all of them.
@@ -165,7 +165,7 @@ impl Words for Avx2 {
         x: &[[u32; N]; 8],
         _begin: [&[u32; N]; 2],
         halves: &[u32; N],
-    ) -> [W; N] {
+    ) -> [Self::F; N] {
         let fit = const { if fit(BITS) > 4 { 4 } else { fit(BITS) } };
         let mut sums = [self.splat(0); N];
         if OFFSET > 0 {
@@ -196,7 +196,11 @@ impl Words for Avx2 {
                 }
             }
         });
-        sums
+        let mut floats = [self.splat_float(0.0); N];
+        for n in 0..N {
+            floats[n] = self.to_floats(sums[n]);
+        }
+        floats
     }
 
     #[inline(always)]

@@ -72,7 +72,7 @@ pub trait Words: Floats {
         sums
     }
 
-    /// Words of numbers with a sign of 16 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may
+    /// Words of numbers with a sign of 8 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may
     /// have a form of its own for them.
     #[inline(always)]
     fn factors(self, a: [Self::W; 2]) -> [Self::W; 2] {
@@ -80,8 +80,8 @@ pub trait Words: Floats {
     }
 
     /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
-    /// the first and the second factor, of `N` rows. `begin` is what the offset adds to both sums, `halves` what
-    /// [`Words::weighted`] takes: a set uses what suits it.
+    /// the first and the second factor, of `N` rows; exact, and a zero has no sign. `begin` is what the offset adds to both
+    /// sums, `halves` what [`Words::weighted`] takes: a set uses what suits it.
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -90,15 +90,19 @@ pub trait Words: Floats {
         x: &[[u32; N]; 8],
         begin: [&[u32; N]; 2],
         _halves: &[u32; N],
-    ) -> [Self::W; N] {
+    ) -> [Self::F; N] {
         let ([a, b, c, d, e, f, g, h], [k, l, m, n, o, p, q, r]) = (*w, *x);
-        let mut sums = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[0]), &[a, b, c, d], &[k, l, m, n]);
-        for sum in &mut sums {
-            *sum = self.mul(factors[0], *sum);
+        let [first, second] = [self.to_floats(factors[0]), self.to_floats(factors[1])];
+        let mut sums = [self.splat_float(0.0); N];
+        // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words take
+        // longer than both.
+        let low = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[0]), &[a, b, c, d], &[k, l, m, n]);
+        for n in 0..N {
+            sums[n] = self.fma(first, self.to_floats(low[n]), sums[n]);
         }
         let high = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[1]), &[e, f, g, h], &[o, p, q, r]);
         for n in 0..N {
-            sums[n] = self.add(sums[n], self.mul(factors[1], high[n]));
+            sums[n] = self.fma(second, self.to_floats(high[n]), sums[n]);
         }
         sums
     }

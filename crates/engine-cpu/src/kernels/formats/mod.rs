@@ -110,7 +110,7 @@ pub(super) trait Format {
         x: &[[u32; N]; 8],
         begin: [&[u32; N]; 2],
         halves: &[u32; N],
-    ) -> [I::W; N];
+    ) -> [I::F; N];
 }
 
 /// Something for each group of a block; for those that share bytes it is written out.

@@ -75,7 +75,7 @@ macro_rules! format {
                 x: &[[u32; N]; 8],
                 begin: [&[u32; N]; 2],
                 halves: &[u32; N],
-            ) -> [I::W; N] {
+            ) -> [I::F; N] {
                 isa.scaled_dots::<$bits, $offset, N>(q, scale, x, begin, halves)
             }
         }

@@ -1,10 +1,10 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
 use super::super::formats::{Format, each_group};
-use super::shared::{self, ahead, fits};
+use super::shared::{self, ahead, far, fits};
 use super::side::{Columns, Side};
 use super::step::step;
-use crate::isa::{F16x, Words};
+use crate::isa::{self, F16x, Words};
 use crate::panel::ROWS;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -30,19 +30,22 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
+    let from = isa::far();
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
             if let Some(x) = x.first_chunk() {
-                shared::block::<I, F, N>(isa, blocks, x, &mut sums);
+                shared::block::<I, F, N>(isa, blocks, x, from, &mut sums);
             }
             continue;
         }
-        if F::GROUPS == 1 {
-            match N {
-                1 | 2 => isa.prefetch(blocks),
-                _ => ahead(isa, blocks, 4 * blocks.len(), blocks.len()),
-            }
+        match (F::GROUPS, N) {
+            (1, 1 | 2) => isa.prefetch(blocks),
+            (1, _) => ahead(isa, blocks, 4 * blocks.len(), blocks.len()),
+            _ => {}
+        }
+        if N <= 2 {
+            far(isa, blocks, from, 0, blocks.len());
         }
         let head = F::head(isa, blocks);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler

@@ -101,12 +101,14 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
             for (sums, out) in sums.chunks_exact(wide * LANES).zip(out.chunks_exact_mut(cols.len())) {
                 let sums = &sums[lanes.start - start..][..lanes.len()];
                 let out = &mut out[at..][..lanes.len()];
-                if weight.bias.is_none() {
-                    out.copy_from_slice(sums);
-                    continue;
+                // A zero has one sign, in whatever way scales were multiplied.
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out = sum + 0.0;
                 }
-                for ((out, sum), b) in out.iter_mut().zip(sums).zip(&biases[at..]) {
-                    *out = sum + b;
+                if weight.bias.is_some() {
+                    for (out, b) in out.iter_mut().zip(&biases[at..]) {
+                        *out += b;
+                    }
                 }
             }
         }

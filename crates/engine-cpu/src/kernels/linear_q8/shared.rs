@@ -1,8 +1,8 @@
 //! Blocks whose groups share bytes, and few rows of a step: these groups are unpacked together, so that memory is read in order.
 //!
-//! Scales are multiplied with sums of integers here, and as floats in [`step`](super::step): `d f32(scale isum)` is
-//! `(d scale) f32(isum)`, bit by bit, since what stands in parentheses is exact. `d` has 11 bits and a scale 7; a product of
-//! `scale` and `isum` has at most 24.
+//! Scales of one or two rows are multiplied with sums of integers here, and as floats in [`step`](super::step):
+//! `d f32(scale isum)` is `(d scale) f32(isum)`, bit by bit, since what stands in parentheses is exact. `d` has 11 bits and a
+//! scale 7; a product of `scale` and `isum` has at most 24.
 
 use super::super::formats::{Format, Head};
 use super::side::Columns;
@@ -37,28 +37,47 @@ pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) 
     }
 }
 
-/// Adds a column of blocks times `N` rows of a step to `sums`.
+/// Asks for `count` bytes in the same way, long before they are wanted; nothing if `from` is 0 (see [`isa::far`]).
+///
+/// [`isa::far`]: crate::isa::far
+#[inline(always)]
+pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
+    if from == 0 {
+        return;
+    }
+    let next = blocks.as_ptr().wrapping_add(from + at);
+    for line in 0..count.div_ceil(64) {
+        isa.prefetch_far(next.wrapping_add(64 * line));
+    }
+}
+
+/// Adds a column of blocks times `N` rows of a step to `sums`; few rows ask for the blocks `from` bytes behind these.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize>(
     isa: I,
     blocks: &[u8],
     x: &[Columns<N>; 8],
+    from: usize,
     sums: &mut [I::F; N],
 ) {
     let head = F::head(isa, blocks);
     compiler_fence(Ordering::SeqCst);
     macro_rules! pair {
         ($first:literal) => {{
+            let at = $first * blocks.len() / 8;
             if N > 2 {
-                ahead(isa, blocks, blocks.len() + $first * blocks.len() / 8, blocks.len() / 4);
+                ahead(isa, blocks, blocks.len() + at, blocks.len() / 4);
+            } else {
+                far(isa, blocks, from, at, blocks.len() / 4);
             }
             pair::<I, F, N>(isa, blocks, &head, $first, x, sums);
         }};
     }
     macro_rules! four {
-        ($first:literal) => {
-            four::<I, F, N>(isa, blocks, &head, $first, x, sums)
-        };
+        ($first:literal) => {{
+            far(isa, blocks, from, $first * blocks.len() / 8, blocks.len() / 2);
+            four::<I, F, N>(isa, blocks, &head, $first, x, sums);
+        }};
     }
     match F::SHARED {
         2 => each!(pair: 0, 2, 4, 6),
@@ -97,10 +116,17 @@ fn pair<I: Words, F: Format, const N: usize>(
         ($g:literal) => {{
             let scale = F::scale(isa, head, first + $g);
             let m = if F::MINIMUM { minimum::<I, F>(isa, head, first + $g) } else { head.m };
+            // Sums whose values lie too far up are that power of two too large.
+            let shift = isa.splat_float(1.0 / f32::from(1_u8 << F::SHIFTS[$g]));
+            let d = isa.product(isa.product(head.d, shift), isa.to_floats(scale));
             for n in 0..N {
                 let x = &x[first + $g];
-                let dots = isa.mul(isa.sar(dots[$g][n], F::SHIFTS[$g]), scale);
-                let mut u = isa.product(head.d, isa.to_floats(dots));
+                let mut u = if N > 2 {
+                    isa.product(d, isa.to_floats(dots[$g][n]))
+                } else {
+                    let dots = isa.mul(isa.sar(dots[$g][n], F::SHIFTS[$g]), scale);
+                    isa.product(head.d, isa.to_floats(dots))
+                };
                 if F::MINIMUM {
                     u = isa.fma(m, isa.splat_float(f32::from_bits(x[FIRST][n])), u);
                 }

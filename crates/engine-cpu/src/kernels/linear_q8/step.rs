@@ -40,10 +40,10 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
     let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
         true => F::scaled_dots(isa, &group.q, group.scale, x, [first, second], halves),
-        false => F::dots(isa, isa.splats(F::OFFSET > 0, first), &group.q, x),
+        false => floats(isa, &F::dots(isa, isa.splats(F::OFFSET > 0, first), &group.q, x)),
     };
     for n in 0..N {
-        let mut u = isa.product(group.d, isa.to_floats(dots[n]));
+        let mut u = isa.product(group.d, dots[n]);
         if F::MINIMUM {
             let asum = match F::HALVES {
                 true => isa.to_floats(isa.weighted(group.minimum, halves[n])),
@@ -53,4 +53,13 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
         }
         sums.add(isa, n, u, f32::from_bits(scales[n]));
     }
+}
+
+#[inline(always)]
+fn floats<I: Words, const N: usize>(isa: I, words: &[I::W; N]) -> [I::F; N] {
+    let mut floats = [isa.splat_float(0.0); N];
+    for n in 0..N {
+        floats[n] = isa.to_floats(words[n]);
+    }
+    floats
 }
