@@ -1,12 +1,13 @@
 //! What the results come to: README's table, the plot, and bench/results/README.md with the floors.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::plot;
 use super::record::{self, Record, What};
-use super::targets::{Against, COLUMNS, TARGETS, Verdict};
+use super::targets::{Against, COLUMNS, Column, TARGETS, Verdict};
 use crate::error::Error;
 
 const BEGIN: &str = "<!-- bench: begin -->\n";
@@ -106,13 +107,27 @@ fn table(rows: &[&Record], all: bool) -> String {
     text
 }
 
-/// Each floor by kind of machine: met, not met, not measured.
+/// Each floor on each machine: met, not met, not measured.
 fn floors(records: &[Record]) -> String {
-    let mut text = String::from("Floors, and what the latest results have:\n\n| model | test | against |");
-    for column in COLUMNS {
+    let machines: BTreeSet<&str> = records.iter().map(|r| r.machine.as_str()).collect();
+    let mut text = String::new();
+    for machine in machines {
+        let here: Vec<Record> = records.iter().filter(|r| r.machine == machine).cloned().collect();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        floors_of(machine, &here, &mut text);
+    }
+    text
+}
+
+fn floors_of(machine: &str, records: &[Record], text: &mut String) {
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(|column| column.is_of(machine)).collect();
+    let _ = write!(text, "Floors, and what the latest results have, on {machine}:\n\n| model | test | against |");
+    for column in &columns {
         let _ = write!(text, " {} |", column.name());
     }
-    let _ = writeln!(text, "\n|---|---|---|{}", "---|".repeat(COLUMNS.len()));
+    let _ = writeln!(text, "\n|---|---|---|{}", "---|".repeat(columns.len()));
     for target in TARGETS {
         let against = match target.against {
             Against::LlamaCpp(None) => "llama.cpp".to_owned(),
@@ -124,7 +139,7 @@ fn floors(records: &[Record]) -> String {
         };
         let _ = write!(text, "| {} | {} | {against} |", target.model, target.test);
         let sign = if target.is_most() { "<=" } else { ">=" };
-        for column in COLUMNS {
+        for &column in &columns {
             let _ = match (target.floor(column), target.verdict(column, records)) {
                 (None, _) => write!(text, " |"),
                 (Some(floor), Verdict::NotMeasured) => write!(text, " {sign} {floor}: not measured |"),
@@ -134,7 +149,6 @@ fn floors(records: &[Record]) -> String {
         }
         text.push('\n');
     }
-    text
 }
 
 #[cfg(test)]

@@ -106,15 +106,19 @@ impl Column {
         }
     }
 
+    /// Whether results of a machine of this name can belong here.
+    pub fn is_of(self, machine: &str) -> bool {
+        machine.contains("AVX-512 VNNI") == (self != Self::Avx2)
+    }
+
     /// Whether a result belongs here.
     fn has(self, record: &Record) -> bool {
-        let vnni = record.machine.contains("AVX-512 VNNI");
-        match (vnni, record.isa.as_str()) {
-            (true, "avx512") => (self == Self::Fast) == (record.state == "fast") && (self as usize) < 2,
-            (true, "avx2") => self == Self::Avx2Forced,
-            (false, "avx2") => self == Self::Avx2,
-            _ => false,
-        }
+        let own = match self {
+            Self::Slow => record.isa == "avx512" && record.state != "fast",
+            Self::Fast => record.isa == "avx512" && record.state == "fast",
+            Self::Avx2 | Self::Avx2Forced => record.isa == "avx2",
+        };
+        own && self.is_of(&record.machine)
     }
 }
 
