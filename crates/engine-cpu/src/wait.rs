@@ -1,12 +1,12 @@
-//! Waiting: briefly by spinning, then by yielding, then asleep, so that a loaded machine does not collapse.
+//! Waiting: briefly by spinning, then asleep, so that a loaded machine does not collapse. Who yields to threads of others gets
+//! its core back only after their whole turn; who slept gets it at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Rounds of spinning (some 20 to 50 microseconds), then of yielding, before a thread sleeps.
-const SPINS: u32 = 1000;
-const YIELDS: u32 = 100;
+/// Rounds of spinning (some 80 to 200 microseconds: longer than what is drawn between steps takes) before a thread sleeps.
+const SPINS: u32 = 4000;
 /// A sleeper looks again after this time, whoever forgot to wake it.
 const LIMIT: Duration = Duration::from_millis(1);
 
@@ -17,12 +17,9 @@ pub(crate) struct Wait(u32);
 impl Wait {
     /// A moment; true when it is time to sleep.
     pub(crate) fn brief(&mut self) -> bool {
-        match self.0 {
-            0..SPINS => std::hint::spin_loop(),
-            SPINS.. => std::thread::yield_now(),
-        }
+        std::hint::spin_loop();
         self.0 += 1;
-        self.0 >= SPINS + YIELDS
+        self.0 >= SPINS
     }
 
     /// A moment, or a sleep until the bell rings, unless `done`; afterwards the caller looks again.

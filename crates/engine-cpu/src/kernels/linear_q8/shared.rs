@@ -28,7 +28,7 @@ pub(super) const fn fits<I: Words, F: Format, const N: usize>() -> bool {
 }
 
 /// Asks for `count` bytes from `from` on behind the beginning of these, wherever that is. Many rows take so long that the memory
-/// would stop meanwhile; with few it reads ahead by itself, and does so best when nobody interferes.
+/// would stop meanwhile; with few some processors read ahead best when nobody interferes, others take [`far`].
 #[inline(always)]
 pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) {
     let next = blocks.as_ptr().wrapping_add(from);
