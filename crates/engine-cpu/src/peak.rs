@@ -72,11 +72,7 @@ impl<I: Words, const BITS: u32, const N: usize> Body for Turns<I, BITS, N> {
         for _ in 0..TURNS {
             // Nothing may be known of them, or products would be computed once.
             let (x, bytes) = (black_box(&x), black_box(&bytes));
-            let mut w = [isa.splat(0); DEPTH];
-            for (w, bytes) in w.iter_mut().zip(bytes) {
-                *w = isa.load(bytes);
-            }
-            sums = isa.dots::<BITS, DEPTH, N>(sums, &w, x);
+            sums = isa.dots::<BITS, N>(sums, bytes, x);
         }
         black_box(sums.map(|s| isa.bytes(s)));
     }

@@ -16,7 +16,7 @@ pub use floats::Floats;
 pub use lanes::{F16x, LANES};
 pub use pairs::Pairs;
 pub use portable::Portable;
-pub use words::Words;
+pub use words::{Quads, Words};
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512, Avx512Bf16, FloatMode};
 

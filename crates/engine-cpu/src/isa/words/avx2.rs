@@ -1,9 +1,10 @@
 //! AVX2, FMA and F16C: two registers a vector.
 #![allow(unsafe_code)]
 
-use super::Words;
+use super::{Quads, Words};
 use crate::isa::{Avx2, Floats};
 use std::arch::x86_64::*;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// A method that does the same to both halves of its vectors. The comment holds for all of them.
 macro_rules! halfwise {
@@ -19,26 +20,23 @@ macro_rules! halfwise {
 
 type W = [__m256i; 2];
 
-/// The same for so many k, eight at most. Written out, since loops of this size are not unrolled, and the indices of
-/// registers must be known.
+/// The same for some k. Written out: loops of this size are not always unrolled, and places of registers and shifts must be
+/// known.
 macro_rules! steps {
-    ($count:expr, |$k:ident| $body:block) => {
-        steps!(@ $count, $k, $body, 0 1 2 3 4 5 6 7)
-    };
-    (@ $count:expr, $k:ident, $body:block, $($n:literal)*) => {$(
-        if $n < $count {
-            let $k: usize = $n;
-            $body
-        }
-    )*};
+    ($k:ident in $($n:literal)* => $body:block) => {$({
+        let $k: usize = $n;
+        $body
+    })*};
 }
-
 impl Words for Avx2 {
     type W = W;
+    /// Those of 16 bits, and those that were widened.
+    type Dots = [W; 2];
 
     const DIRECT: usize = 4;
-    const SIDE: usize = 6;
-    const WHOLE: bool = false;
+    const SIDE: usize = 4;
+    const WHOLE: usize = 8;
+    const LEFT: bool = false;
     const KEEPS: bool = false;
 
     halfwise! {
@@ -112,37 +110,67 @@ impl Words for Avx2 {
         }
     }
 
-    /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Larger ones are widened first.
     #[inline(always)]
-    fn dots<const BITS: u32, const K: usize, const N: usize>(
-        self,
-        mut sums: [W; N],
-        w: &[W; K],
-        x: &[[u32; N]; K],
-    ) -> [W; N] {
+    fn begin_dots(self, sums: W) -> [W; 2] {
+        [self.splat(0), sums]
+    }
+
+    #[inline(always)]
+    fn add_dot(self, [mut short, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
+        let fit = fit(bits);
+        if fit == 0 {
+            return [short, self.dot(sums, w, x)];
+        }
+        short = self.short_dot(short, k.is_multiple_of(fit), w, x);
+        if (k + 1).is_multiple_of(fit) {
+            sums = self.add_products(sums, short, self.splat(0x0001_0001));
+        }
+        [short, sums]
+    }
+
+    #[inline(always)]
+    fn end_dots(self, [short, sums]: [W; 2], bits: u32, count: usize) -> W {
+        match fit(bits) {
+            0 => sums,
+            fit if count.is_multiple_of(fit) => sums,
+            _ => self.add_products(sums, short, self.splat(0x0001_0001)),
+        }
+    }
+
+    /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
+    /// as nibbles, or are widened first, which is less work for one or two rows.
+    #[inline(always)]
+    fn dots<const BITS: u32, const N: usize>(self, mut sums: [W; N], w: impl Quads<Avx2>, x: &[[u32; N]; 8]) -> [W; N] {
         let fit = const { fit(BITS) };
-        // SAFETY: `self` proves that the machine has AVX2.
-        let (ones, mut short) = unsafe { (_mm256_set1_epi16(1), [[_mm256_setzero_si256(); 2]; N]) };
-        steps!(K, |k| {
+        let (ones, mut short) = (self.splat(0x0001_0001), [self.splat(0); N]);
+        if fit == 0 && N > 2 {
+            // Their nibbles, all low ones first, are values of four bits.
+            steps!(nibble in 0 1 => {
+                let (shift, factor) = if nibble == 0 { (0, ones) } else { (4, self.splat(0x0010_0010)) };
+                steps!(k in 0 1 2 3 4 5 6 7 => {
+                    let w = self.and(self.shr(w.quad(self, k), shift), self.splat(0x0f0f_0f0f));
+                    for n in 0..N {
+                        short[n] = self.short_dot(short[n], k == 0, w, x[k][n]);
+                    }
+                });
+                for n in 0..N {
+                    sums[n] = self.add_products(sums[n], short[n], factor);
+                }
+                // Nothing of the others is loaded before: there are no registers for it.
+                compiler_fence(Ordering::SeqCst);
+            });
+            return sums;
+        }
+        steps!(k in 0 1 2 3 4 5 6 7 => {
+            let w = w.quad(self, k);
             for n in 0..N {
                 if fit == 0 {
-                    sums[n] = self.dot(sums[n], w[k], x[k][n]);
+                    sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
-                // SAFETY: `self` proves that the machine has AVX2.
-                unsafe {
-                    let x = _mm256_set1_epi32(x[k][n] as i32);
-                    for i in 0..2 {
-                        let products = _mm256_maddubs_epi16(w[k][i], x);
-                        short[n][i] = match k % fit.max(1) {
-                            0 => products,
-                            _ => in_order(_mm256_add_epi16(short[n][i], products)),
-                        };
-                        if k % fit.max(1) + 1 == fit || k + 1 == K {
-                            let sum = _mm256_madd_epi16(short[n][i], ones);
-                            sums[n][i] = in_order(_mm256_add_epi32(sums[n][i], sum));
-                        }
-                    }
+                short[n] = self.short_dot(short[n], k.is_multiple_of(fit), w, x[k][n]);
+                if (k + 1).is_multiple_of(fit) {
+                    sums[n] = self.add_products(sums[n], short[n], ones);
                 }
             }
         });
@@ -160,7 +188,7 @@ impl Words for Avx2 {
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
-        w: &[W; 8],
+        w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
         _begin: [&[u32; N]; 2],
@@ -177,22 +205,12 @@ impl Words for Avx2 {
             }
         }
         let mut short = sums;
-        steps!(8, |k| {
+        steps!(k in 0 1 2 3 4 5 6 7 => {
+            let w = w.quad(self, k);
             for n in 0..N {
-                // SAFETY: `self` proves that the machine has AVX2.
-                unsafe {
-                    let x = _mm256_set1_epi32(x[k][n] as i32);
-                    for i in 0..2 {
-                        let products = _mm256_maddubs_epi16(w[k][i], x);
-                        short[n][i] = match k % fit {
-                            0 => products,
-                            _ => in_order(_mm256_add_epi16(short[n][i], products)),
-                        };
-                        if k % fit + 1 == fit {
-                            let sum = _mm256_madd_epi16(short[n][i], factors[k / 4][i]);
-                            sums[n][i] = in_order(_mm256_add_epi32(sums[n][i], sum));
-                        }
-                    }
+                short[n] = self.short_dot(short[n], k.is_multiple_of(fit), w, x[k][n]);
+                if (k + 1).is_multiple_of(fit) {
+                    sums[n] = self.add_products(sums[n], short[n], factors[k / 4]);
                 }
             }
         });
@@ -210,6 +228,33 @@ impl Words for Avx2 {
 }
 
 impl Avx2 {
+    /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
+    #[inline(always)]
+    fn short_dot(self, sums: W, first: bool, w: W, x: u32) -> W {
+        let x = self.splat(x);
+        let mut out = sums;
+        for i in 0..2 {
+            // SAFETY: `self` proves that the machine has AVX2.
+            unsafe {
+                let products = _mm256_maddubs_epi16(w[i], x[i]);
+                out[i] = if first { products } else { in_order(_mm256_add_epi16(sums[i], products)) };
+            }
+        }
+        out
+    }
+
+    /// Adds products of numbers of 16 bits.
+    #[inline(always)]
+    fn add_products(self, sums: W, a: W, b: W) -> W {
+        let products = self.products(a, b);
+        let mut out = sums;
+        for i in 0..2 {
+            // SAFETY: `self` proves that the machine has AVX2.
+            out[i] = unsafe { in_order(_mm256_add_epi32(sums[i], products[i])) };
+        }
+        out
+    }
+
     /// The first factor in the low halves of words, the second in the upper.
     #[inline(always)]
     fn both(self, factors: [W; 2]) -> W {
@@ -231,11 +276,11 @@ const fn fit(bits: u32) -> usize {
     i16::MAX as usize / (2 * 127 * ((1 << bits) - 1))
 }
 
-/// The same, in the order of the source: sums that the compiler reorders need more registers than there are.
+/// The same, in the order of the source: what the compiler reorders needs more registers than there are.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(mut sum: __m256i) -> __m256i {
     // SAFETY: it has no instruction.
-    unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) sum, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) sum, options(nomem, nostack, preserves_flags)) };
     sum
 }

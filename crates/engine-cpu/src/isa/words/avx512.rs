@@ -19,11 +19,13 @@ macro_rules! simply {
 
 impl Words for Avx512 {
     type W = __m512i;
+    type Dots = __m512i;
 
     const DIRECT: usize = 8;
     /// As many sums of words and of floats, and some weights: 32 registers.
     const SIDE: usize = 12;
-    const WHOLE: bool = true;
+    const WHOLE: usize = 16;
+    const LEFT: bool = true;
     const KEEPS: bool = true;
 
     simply! {
@@ -49,6 +51,19 @@ impl Words for Avx512 {
         // SAFETY: `self` proves that the machine has AVX-512; 64 bytes are written to 64.
         unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), a) };
         bytes
+    }
+
+    #[inline(always)]
+    fn begin_dots(self, sums: __m512i) -> __m512i {
+        sums
+    }
+    #[inline(always)]
+    fn add_dot(self, dots: __m512i, _bits: u32, _k: usize, w: __m512i, x: u32) -> __m512i {
+        self.dot(dots, w, x)
+    }
+    #[inline(always)]
+    fn end_dots(self, dots: __m512i, _bits: u32, _count: usize) -> __m512i {
+        dots
     }
 
     /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.

@@ -8,18 +8,36 @@ mod portable;
 
 use super::Floats;
 
+/// The 32 columns of a group: eight vectors of words, each made where it is used, since not every set has registers for all.
+pub trait Quads<I: Words>: Copy {
+    /// Vector `k`. To be marked `#[inline(always)]`.
+    fn quad(self, isa: I, k: usize) -> I::W;
+}
+
+/// In memory.
+impl<I: Words> Quads<I> for &[[u8; 64]; 8] {
+    #[inline(always)]
+    fn quad(self, isa: I, k: usize) -> I::W {
+        isa.load(&self[k])
+    }
+}
+
 /// 16 lanes of words; lanes are rows of a weight. Integers wrap.
 pub trait Words: Floats {
     /// 16 words, or 64 bytes: byte b of word i is byte 4 i + b.
     type W: Copy;
+    /// Sums of products of a group under way.
+    type Dots: Copy;
 
     /// Rows of a step up to which each group of a weight is unpacked into registers and used at once; more go through
     /// memory. 8 at most.
     const DIRECT: usize;
     /// Rows of a step that products do side by side, if there are as many: what registers hold. 12 at most.
     const SIDE: usize;
-    /// Whether vectors are registers of their own, so that several groups are unpacked at once and memory is read in order.
-    const WHOLE: bool;
+    /// How many [`Words::Dots`] registers hold while several groups are unpacked at once, so that memory is read in order.
+    const WHOLE: usize;
+    /// Whether products of bytes are as good with values that stand some bits too far up.
+    const LEFT: bool;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
 
@@ -55,18 +73,26 @@ pub trait Words: Floats {
     /// and are not -128. Exact: nothing saturates, and sums wrap.
     fn dot(self, sums: Self::W, w: Self::W, x: u32) -> Self::W;
 
-    /// [`Words::dot`] of all `w` with the words of `N` rows: adds to `sums[n]` those of `w[k]` with `x[k][n]`. All bytes of
+    /// What [`Words::add_dot`] begins with.
+    fn begin_dots(self, sums: Self::W) -> Self::Dots;
+    /// [`Words::dot`] of vector `k` of a row of them, the first one being 0; all bytes of `w` are below 2 to the power of `bits`.
+    fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;
+    /// The sums of the first `count` vectors.
+    fn end_dots(self, dots: Self::Dots, bits: u32, count: usize) -> Self::W;
+
+    /// [`Words::dot`] of all `w` with the words of `N` rows: adds to `sums[n]` those of quad k with `x[k][n]`. All bytes of
     /// `w` are below 2 to the power of `BITS`, so that some sets can add products before they widen them.
     #[inline(always)]
-    fn dots<const BITS: u32, const K: usize, const N: usize>(
+    fn dots<const BITS: u32, const N: usize>(
         self,
         mut sums: [Self::W; N],
-        w: &[Self::W; K],
-        x: &[[u32; N]; K],
+        w: impl Quads<Self>,
+        x: &[[u32; N]; 8],
     ) -> [Self::W; N] {
-        for k in 0..K {
+        for (k, x) in x.iter().enumerate() {
+            let w = w.quad(self, k);
             for n in 0..N {
-                sums[n] = self.dot(sums[n], w[k], x[k][n]);
+                sums[n] = self.dot(sums[n], w, x[n]);
             }
         }
         sums
@@ -85,22 +111,33 @@ pub trait Words: Floats {
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
-        w: &[Self::W; 8],
+        w: impl Quads<Self>,
         factors: [Self::W; 2],
         x: &[[u32; N]; 8],
         begin: [&[u32; N]; 2],
         _halves: &[u32; N],
     ) -> [Self::F; N] {
-        let ([a, b, c, d, e, f, g, h], [k, l, m, n, o, p, q, r]) = (*w, *x);
         let [first, second] = [self.to_floats(factors[0]), self.to_floats(factors[1])];
         let mut sums = [self.splat_float(0.0); N];
         // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words take
         // longer than both.
-        let low = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[0]), &[a, b, c, d], &[k, l, m, n]);
+        let mut low = self.splats::<N>(OFFSET > 0, begin[0]);
+        for (k, x) in x[..4].iter().enumerate() {
+            let w = w.quad(self, k);
+            for n in 0..N {
+                low[n] = self.dot(low[n], w, x[n]);
+            }
+        }
         for n in 0..N {
             sums[n] = self.fma(first, self.to_floats(low[n]), sums[n]);
         }
-        let high = self.dots::<BITS, 4, N>(self.splats::<N>(OFFSET > 0, begin[1]), &[e, f, g, h], &[o, p, q, r]);
+        let mut high = self.splats::<N>(OFFSET > 0, begin[1]);
+        for (k, x) in x.iter().enumerate().skip(4) {
+            let w = w.quad(self, k);
+            for n in 0..N {
+                high[n] = self.dot(high[n], w, x[n]);
+            }
+        }
         for n in 0..N {
             sums[n] = self.fma(second, self.to_floats(high[n]), sums[n]);
         }

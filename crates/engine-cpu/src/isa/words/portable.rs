@@ -10,10 +10,12 @@ fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
 
 impl Words for Portable {
     type W = [u32; LANES];
+    type Dots = [u32; LANES];
 
     const DIRECT: usize = 1;
     const SIDE: usize = 4;
-    const WHOLE: bool = false;
+    const WHOLE: usize = 0;
+    const LEFT: bool = true;
     const KEEPS: bool = true;
 
     #[inline(always)]
@@ -78,6 +80,19 @@ impl Words for Portable {
             let bytes = w[i].to_le_bytes().into_iter().zip(x.to_le_bytes());
             sums[i].wrapping_add_signed(bytes.map(|(w, x)| i32::from(w) * i32::from(x as i8)).sum())
         })
+    }
+
+    #[inline(always)]
+    fn begin_dots(self, sums: [u32; LANES]) -> [u32; LANES] {
+        sums
+    }
+    #[inline(always)]
+    fn add_dot(self, dots: [u32; LANES], _bits: u32, _k: usize, w: [u32; LANES], x: u32) -> [u32; LANES] {
+        self.dot(dots, w, x)
+    }
+    #[inline(always)]
+    fn end_dots(self, dots: [u32; LANES], _bits: u32, _count: usize) -> [u32; LANES] {
+        dots
     }
 
     #[inline(always)]

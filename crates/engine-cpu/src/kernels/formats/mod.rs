@@ -8,14 +8,14 @@ mod tests;
 
 pub(super) use table::*;
 
-use crate::isa::Words;
+use crate::isa::{Quads, Words};
 use inkstone_tensor::DType;
+use std::marker::PhantomData;
 
-/// 32 columns of 16 rows: value = d (q - offset) scale + m minimum, where scale and minimum are of 16 values each.
+/// Of 32 columns of 16 rows, which are d (q - offset) scale + m minimum, all but q. Scale and minimum are of 16 values each,
+/// lanes are rows.
 #[derive(Clone, Copy)]
-pub(super) struct Group<I: Words> {
-    /// Four columns a vector; lanes are rows.
-    pub q: [I::W; 8],
+pub(super) struct Scales<I: Words> {
     pub d: I::F,
     pub m: I::F,
     /// If scales are of 16 values, as [`Words::factors`]; so are minima.
@@ -35,6 +35,31 @@ pub(super) struct Head<I: Words> {
     pub upper: [I::W; 8],
 }
 
+/// The q of a group of a column of blocks, which is number `first + at`: of those from `first` on that share bytes the one `at`,
+/// which should be a constant (see [`each_group`]).
+pub(super) struct Packed<'a, I: Words, F> {
+    pub blocks: &'a [u8],
+    pub head: &'a Head<I>,
+    pub first: usize,
+    pub at: usize,
+    pub format: PhantomData<F>,
+}
+
+impl<I: Words, F> Clone for Packed<'_, I, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I: Words, F> Copy for Packed<'_, I, F> {}
+
+impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
+    #[inline(always)]
+    fn quad(self, isa: I, k: usize) -> I::W {
+        isa.shr(F::words(isa, self.blocks, self.head, self.first, k)[self.at], F::SHIFTS[self.at])
+    }
+}
+
 /// A format: how the groups of a column of its blocks are unpacked.
 pub(super) trait Format {
     /// Groups of 32 in a block.
@@ -43,8 +68,7 @@ pub(super) trait Format {
     const BYTES: usize;
     /// What is subtracted from `q`.
     const OFFSET: u32;
-    /// Bits of the largest `q`, as [`Format::dots`] takes them.
-    #[cfg(test)]
+    /// Bits of the largest `q`.
     const BITS: u32;
     /// Whether scales are of 16 values.
     const HALVES: bool = false;
@@ -67,45 +91,34 @@ pub(super) trait Format {
     /// The minimum in the same way.
     fn minimum<I: Words>(isa: I, head: &Head<I>, j: usize) -> I::W;
 
-    /// Group `first + at` of a column: of those from `first` on that share bytes the one `at`, which should be a constant (see
-    /// [`each_group`]).
+    /// The scales of group `g` of a column.
     #[inline(always)]
-    fn group<I: Words>(isa: I, blocks: &[u8], head: &Head<I>, first: usize, at: usize) -> Group<I> {
-        let g = first + at;
-        let mut q = [isa.splat(0); 8];
-        for (i, q) in q.iter_mut().enumerate() {
-            *q = isa.shr(Self::words(isa, blocks, head, first, i)[at], Self::SHIFTS[at]);
-        }
+    fn scales<I: Words>(isa: I, head: &Head<I>, g: usize) -> Scales<I> {
         let one = [isa.splat(1); 2];
-        let group = Group { q, d: head.d, m: head.m, scale: one, minimum: one };
+        let group = Scales { d: head.d, m: head.m, scale: one, minimum: one };
         if Self::HALVES {
             let scale = isa.factors([Self::scale(isa, head, 2 * g), Self::scale(isa, head, 2 * g + 1)]);
             let minimum = match Self::MINIMUM {
                 true => isa.factors([Self::minimum(isa, head, 2 * g), Self::minimum(isa, head, 2 * g + 1)]),
                 false => one,
             };
-            return Group { scale, minimum, ..group };
+            return Scales { scale, minimum, ..group };
         }
         if Self::GROUPS == 1 {
             return group;
         }
         let d = isa.product(head.d, isa.to_floats(Self::scale(isa, head, g)));
         let m = if Self::MINIMUM { isa.product(head.m, isa.to_floats(Self::minimum(isa, head, g))) } else { head.m };
-        Group { d, m, ..group }
+        Scales { d, m, ..group }
     }
 
     /// See [`Words::dots`].
-    fn dots<I: Words, const K: usize, const N: usize>(
-        isa: I,
-        sums: [I::W; N],
-        q: &[I::W; K],
-        x: &[[u32; N]; K],
-    ) -> [I::W; N];
+    fn dots<I: Words, const N: usize>(isa: I, sums: [I::W; N], q: impl Quads<I>, x: &[[u32; N]; 8]) -> [I::W; N];
 
     /// See [`Words::scaled_dots`].
     fn scaled_dots<I: Words, const N: usize>(
         isa: I,
-        q: &[I::W; 8],
+        q: impl Quads<I>,
         scale: [I::W; 2],
         x: &[[u32; N]; 8],
         begin: [&[u32; N]; 2],

@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::{Format, Head};
-use crate::isa::{LANES, Words};
+use crate::isa::{LANES, Quads, Words};
 use crate::panel::ROWS;
 
 /// Vectors, one an index. Not by a closure, which would not be inlined for sure (see [`crate::isa::Body`]).
@@ -28,7 +28,6 @@ macro_rules! format {
         impl Format for $name {
             const GROUPS: usize = $groups;
             const BYTES: usize = $bytes;
-            #[cfg(test)]
             const BITS: u32 = $bits;
             const OFFSET: u32 = $offset;
             $(const $constant: $ty = $value;)*
@@ -58,19 +57,19 @@ macro_rules! format {
             }
 
             #[inline(always)]
-            fn dots<I: Words, const K: usize, const N: usize>(
+            fn dots<I: Words, const N: usize>(
                 isa: I,
                 sums: [I::W; N],
-                q: &[I::W; K],
-                x: &[[u32; N]; K],
+                q: impl Quads<I>,
+                x: &[[u32; N]; 8],
             ) -> [I::W; N] {
-                isa.dots::<$bits, K, N>(sums, q, x)
+                isa.dots::<$bits, N>(sums, q, x)
             }
 
             #[inline(always)]
             fn scaled_dots<I: Words, const N: usize>(
                 isa: I,
-                q: &[I::W; 8],
+                q: impl Quads<I>,
                 scale: [I::W; 2],
                 x: &[[u32; N]; 8],
                 begin: [&[u32; N]; 2],

@@ -20,10 +20,12 @@ fn agrees<I, F: Format>(dtype: DType, seed: &mut u64) {
         let head = F::head(Portable, &panel);
         for (at, wanted) in wanted.iter().enumerate() {
             let (lane, g, i) = (at / info.block, at % info.block / 32, at % 32);
-            let Group { q, d, m, scale, minimum } =
-                F::group(Portable, &panel, &head, g / F::SHARED * F::SHARED, g % F::SHARED);
-            assert!(u32::from(q[i / 4][lane].to_le_bytes()[i % 4]) >> F::BITS == 0, "{dtype}");
-            let q = i32::from(q[i / 4][lane].to_le_bytes()[i % 4]) - F::OFFSET as i32;
+            let Scales { d, m, scale, minimum } = F::scales(Portable, &head, g);
+            let (first, at) = (g / F::SHARED * F::SHARED, g % F::SHARED);
+            let q = Packed { blocks: &panel, head: &head, first, at, format: PhantomData::<F> };
+            let q = i32::from(q.quad(Portable, i / 4)[lane].to_le_bytes()[i % 4]);
+            assert!(q >> F::BITS == 0, "{dtype}");
+            let q = q - F::OFFSET as i32;
             let f64s = |x: u32| f64::from(x as i32);
             let value = f64::from(d[lane]) * f64::from(q) * f64s(scale[i / 16][lane]);
             let least = f64::from(m[lane]) * f64s(minimum[i / 16][lane]);

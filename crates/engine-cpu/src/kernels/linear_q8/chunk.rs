@@ -1,12 +1,14 @@
 //! Many rows of a step: some groups are unpacked into memory that stays in the first cache, then all rows use them.
 
-use super::super::formats::{Format, each_group};
+use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::Unpacked;
+use super::shared::ahead;
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, step};
 use crate::isa::{F16x, Words};
 use crate::panel::ROWS;
+use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The columns of the result that some panels give: of each row 16 a panel.
@@ -30,22 +32,23 @@ pub(super) fn panels<I: Words, F: Format>(
             let columns = &panel[from / F::GROUPS * ROWS * F::BYTES..][..size];
             // What this panel, or the one in its place of the next panels, has then: all rows take so long with the groups
             // at hand that the memory would stop meanwhile.
-            let next = if from + count < all {
-                columns.as_ptr().wrapping_add(size)
-            } else {
-                panel.as_ptr().wrapping_add(panels.len())
-            };
-            for line in 0..size.div_ceil(64) {
-                isa.prefetch_line(next.wrapping_add(64 * line));
+            match from + count < all {
+                true => ahead(isa, columns, size, size),
+                false => ahead(isa, panel, panels.len(), size),
             }
             for (blocks, unpacked) in columns.chunks_exact(ROWS * F::BYTES).zip(unpacked.chunks_exact_mut(F::GROUPS)) {
                 let head = F::head(isa, blocks);
                 each_group!(F, |first, at| {
-                    unpacked[first + at].put::<I, F>(isa, &F::group(isa, blocks, &head, first, at));
+                    let q = Packed { blocks, head: &head, first, at, format: PhantomData::<F> };
+                    unpacked[first + at].put::<I, F>(isa, q, &F::scales(isa, &head, first + at));
                 });
             }
         }
         for (row, n) in x.blocks() {
+            if !I::KEEPS {
+                // The sums of the next rows come out of the second cache.
+                ahead(isa, bytemuck::cast_slice(sums), (row + n) * wide * 64, n * wide * 64);
+            }
             for (i, unpacked) in unpacked.chunks_exact(count).enumerate() {
                 block::<I, F>(isa, unpacked, x, from, row, n, &mut sums[row * wide + i..], wide);
             }
@@ -90,7 +93,7 @@ fn add<I: Words, F: Format, const N: usize>(
     if !I::KEEPS {
         let mut sums = InMemory(sums, wide);
         for (unpacked, x) in unpacked.iter().zip(x) {
-            step::<I, F, N>(isa, &unpacked.get::<I, F>(isa), x, &mut sums);
+            step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut sums);
             // The compiler would load all sums before the loop, into registers that are not there.
             compiler_fence(Ordering::SeqCst);
         }
@@ -101,7 +104,7 @@ fn add<I: Words, F: Format, const N: usize>(
         found[n] = isa.floats(&sums[n * wide]);
     }
     for (unpacked, x) in unpacked.iter().zip(x) {
-        step::<I, F, N>(isa, &unpacked.get::<I, F>(isa), x, &mut found);
+        step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut found);
     }
     for n in 0..N {
         sums[n * wide] = isa.lanes(found[n]);

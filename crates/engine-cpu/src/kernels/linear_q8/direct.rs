@@ -1,11 +1,12 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
-use super::super::formats::{Format, each_group};
+use super::super::formats::{Format, Packed, each_group};
 use super::shared::{self, ahead, far, fits};
 use super::side::{Columns, Side};
 use super::step::step;
 use crate::isa::{self, F16x, Words};
 use crate::panel::ROWS;
+use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The 16 columns of the result that a panel gives, of all rows.
@@ -30,7 +31,7 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let from = isa::far();
+    let (from, format) = (isa::far(F::GROUPS), PhantomData::<F>);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
@@ -52,8 +53,8 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
         // would mix the loads of all of them.
         macro_rules! groups {
             ($($g:literal)*) => {{$(
-                let (first, at) = ($g / F::SHARED * F::SHARED, $g % F::SHARED);
-                step::<I, F, N>(isa, &F::group(isa, blocks, &head, first, at), &x[$g], &mut sums);
+                let q = Packed { blocks, head: &head, first: $g / F::SHARED * F::SHARED, at: $g % F::SHARED, format };
+                step::<I, F, N>(isa, q, &F::scales(isa, &head, $g), &x[$g], &mut sums);
                 compiler_fence(Ordering::SeqCst);
             )*}};
         }
@@ -64,7 +65,8 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
                 if at == 0 {
                     ahead(isa, blocks, blocks.len() + first * blocks.len() / 8, F::SHARED * blocks.len() / 8);
                 }
-                step::<I, F, N>(isa, &F::group(isa, blocks, &head, first, at), &x[first + at], &mut sums);
+                let q = Packed { blocks, head: &head, first, at, format };
+                step::<I, F, N>(isa, q, &F::scales(isa, &head, first + at), &x[first + at], &mut sums);
             }),
         }
     }

@@ -24,7 +24,7 @@ macro_rules! each {
 pub(super) const fn fits<I: Words, F: Format, const N: usize>() -> bool {
     // Sums of halves lie beside those of groups.
     let sums = if F::HALVES { 2 * F::SHARED } else { F::SHARED };
-    I::WHOLE && F::SHARED > 1 && sums * N <= 16
+    F::SHARED > 1 && sums * N <= I::WHOLE
 }
 
 /// Asks for `count` bytes from `from` on behind the beginning of these, wherever that is. Many rows take so long that the memory
@@ -51,6 +51,15 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count
     }
 }
 
+/// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes, which are
+/// one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted now.
+#[inline(always)]
+fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, of: usize, i: usize) {
+    let lines = (blocks.len() / of).div_ceil(64);
+    let (begin, end) = (i * lines / 8, (i + 1) * lines / 8);
+    far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
+}
+
 /// Adds a column of blocks times `N` rows of a step to `sums`; few rows ask for the blocks `from` bytes behind these.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize>(
@@ -67,16 +76,13 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
             let at = $first * blocks.len() / 8;
             if N > 2 {
                 ahead(isa, blocks, blocks.len() + at, blocks.len() / 4);
-            } else {
-                far(isa, blocks, from, at, blocks.len() / 4);
             }
-            pair::<I, F, N>(isa, blocks, &head, $first, x, sums);
+            pair::<I, F, N>(isa, blocks, &head, $first, x, from, sums);
         }};
     }
     macro_rules! four {
         ($first:literal) => {{
-            far(isa, blocks, from, $first * blocks.len() / 8, blocks.len() / 2);
-            four::<I, F, N>(isa, blocks, &head, $first, x, sums);
+            four::<I, F, N>(isa, blocks, &head, $first, x, from, sums);
         }};
     }
     match F::SHARED {
@@ -93,20 +99,30 @@ fn pair<I: Words, F: Format, const N: usize>(
     head: &Head<I>,
     first: usize,
     x: &[Columns<N>; 8],
+    from: usize,
     sums: &mut [I::F; N],
 ) {
-    let mut dots = [[isa.splat(0); N]; 2];
+    // How many bits too far up values stay.
+    let left = if I::LEFT { F::SHIFTS } else { [0; 4] };
+    let mut dots = [[isa.begin_dots(isa.splat(0)); N]; 2];
     macro_rules! begin {
-        ($g:literal) => {
-            dots[$g] = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST])
-        };
+        ($g:literal) => {{
+            let begin = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST]);
+            for n in 0..N {
+                dots[$g][n] = isa.begin_dots(begin[n]);
+            }
+        }};
     }
     macro_rules! vectors {
         ($i:literal) => {{
+            if N <= 2 {
+                part(isa, blocks, from, first, 4, $i);
+            }
             let q = F::words(isa, blocks, head, first, $i);
+            let q = [isa.shr(q[0], F::SHIFTS[0] - left[0]), isa.shr(q[1], F::SHIFTS[1] - left[1])];
             for n in 0..N {
-                dots[0][n] = isa.dot(dots[0][n], q[0], x[first][$i][n]);
-                dots[1][n] = isa.dot(dots[1][n], q[1], x[first + 1][$i][n]);
+                dots[0][n] = isa.add_dot(dots[0][n], F::BITS, $i, q[0], x[first][$i][n]);
+                dots[1][n] = isa.add_dot(dots[1][n], F::BITS, $i, q[1], x[first + 1][$i][n]);
             }
             // The compiler would mix the loads, and memory is only read at its speed if it is read in order.
             compiler_fence(Ordering::SeqCst);
@@ -117,14 +133,15 @@ fn pair<I: Words, F: Format, const N: usize>(
             let scale = F::scale(isa, head, first + $g);
             let m = if F::MINIMUM { minimum::<I, F>(isa, head, first + $g) } else { head.m };
             // Sums whose values lie too far up are that power of two too large.
-            let shift = isa.splat_float(1.0 / f32::from(1_u8 << F::SHIFTS[$g]));
+            let shift = isa.splat_float(1.0 / f32::from(1_u8 << left[$g]));
             let d = isa.product(isa.product(head.d, shift), isa.to_floats(scale));
             for n in 0..N {
                 let x = &x[first + $g];
+                let dots = isa.end_dots(dots[$g][n], F::BITS, 8);
                 let mut u = if N > 2 {
-                    isa.product(d, isa.to_floats(dots[$g][n]))
+                    isa.product(d, isa.to_floats(dots))
                 } else {
-                    let dots = isa.mul(isa.sar(dots[$g][n], F::SHIFTS[$g]), scale);
+                    let dots = isa.mul(isa.sar(dots, left[$g]), scale);
                     isa.product(head.d, isa.to_floats(dots))
                 };
                 if F::MINIMUM {
@@ -152,25 +169,30 @@ fn four<I: Words, F: Format, const N: usize>(
     head: &Head<I>,
     first: usize,
     x: &[Columns<N>; 8],
+    from: usize,
     sums: &mut [I::F; N],
 ) {
     let mut totals = [[isa.splat(0); N]; 4];
     macro_rules! half {
         ($half:literal) => {{
-            let mut dots = [[isa.splat(0); N]; 4];
+            let mut dots = [[isa.begin_dots(isa.splat(0)); N]; 4];
             macro_rules! begin {
-                ($g:literal) => {
-                    dots[$g] = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST + $half])
-                };
+                ($g:literal) => {{
+                    let begin = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST + $half]);
+                    for n in 0..N {
+                        dots[$g][n] = isa.begin_dots(begin[n]);
+                    }
+                }};
             }
             macro_rules! vectors {
                 ($i:literal) => {{
+                    part(isa, blocks, from, first, 2, 4 * $half + $i);
                     let q = F::words(isa, blocks, head, first, 4 * $half + $i);
                     for n in 0..N {
-                        dots[0][n] = isa.dot(dots[0][n], q[0], x[first][4 * $half + $i][n]);
-                        dots[1][n] = isa.dot(dots[1][n], q[1], x[first + 1][4 * $half + $i][n]);
-                        dots[2][n] = isa.dot(dots[2][n], q[2], x[first + 2][4 * $half + $i][n]);
-                        dots[3][n] = isa.dot(dots[3][n], q[3], x[first + 3][4 * $half + $i][n]);
+                        dots[0][n] = isa.add_dot(dots[0][n], F::BITS, $i, q[0], x[first][4 * $half + $i][n]);
+                        dots[1][n] = isa.add_dot(dots[1][n], F::BITS, $i, q[1], x[first + 1][4 * $half + $i][n]);
+                        dots[2][n] = isa.add_dot(dots[2][n], F::BITS, $i, q[2], x[first + 2][4 * $half + $i][n]);
+                        dots[3][n] = isa.add_dot(dots[3][n], F::BITS, $i, q[3], x[first + 3][4 * $half + $i][n]);
                     }
                     compiler_fence(Ordering::SeqCst);
                 }};
@@ -179,7 +201,8 @@ fn four<I: Words, F: Format, const N: usize>(
                 ($g:literal) => {{
                     let scale = F::scale(isa, head, 2 * (first + $g) + $half);
                     for n in 0..N {
-                        totals[$g][n] = isa.add(totals[$g][n], isa.mul(scale, dots[$g][n]));
+                        let dots = isa.end_dots(dots[$g][n], F::BITS, 4);
+                        totals[$g][n] = isa.add(totals[$g][n], isa.mul(scale, dots));
                     }
                 }};
             }
@@ -195,7 +218,7 @@ fn four<I: Words, F: Format, const N: usize>(
                 let mut u = isa.product(head.d, isa.to_floats(totals[$g][n]));
                 if F::MINIMUM {
                     let j = 2 * (first + $g);
-                    let minima = [F::minimum(isa, head, j), F::minimum(isa, head, j + 1)];
+                    let minima = isa.factors([F::minimum(isa, head, j), F::minimum(isa, head, j + 1)]);
                     u = isa.fma(head.m, isa.to_floats(isa.weighted(minima, x[HALVES][n])), u);
                 }
                 sums.add(isa, n, u, f32::from_bits(x[SCALES][n]));

@@ -1,8 +1,8 @@
 //! The one place where floats of these products are summed.
 
-use super::super::formats::{Format, Group};
+use super::super::formats::{Format, Scales};
 use super::side::Columns;
-use crate::isa::{F16x, Words};
+use crate::isa::{F16x, Quads, Words};
 
 /// Sums of 16 columns of the result, by row.
 pub(super) trait Sums<I: Words> {
@@ -33,14 +33,15 @@ impl<I: Words> Sums<I> for InMemory<'_> {
 #[inline(always)]
 pub(super) fn step<I: Words, F: Format, const N: usize>(
     isa: I,
-    group: &Group<I>,
+    q: impl Quads<I>,
+    group: &Scales<I>,
     x: &Columns<N>,
     sums: &mut impl Sums<I>,
 ) {
     let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
-        true => F::scaled_dots(isa, &group.q, group.scale, x, [first, second], halves),
-        false => floats(isa, &F::dots(isa, isa.splats(F::OFFSET > 0, first), &group.q, x)),
+        true => F::scaled_dots(isa, q, group.scale, x, [first, second], halves),
+        false => floats(isa, &F::dots(isa, isa.splats(F::OFFSET > 0, first), q, x)),
     };
     for n in 0..N {
         let mut u = isa.product(group.d, dots[n]);

@@ -1,13 +1,13 @@
 //! A group of weights in memory, as registers have it.
 
-use super::super::formats::{Format, Group};
-use crate::isa::{F16x, LANES, Words};
+use super::super::formats::{Format, Scales};
+use crate::isa::{F16x, LANES, Quads, Words};
 
-/// See [`Group`]; what a format lacks is never touched.
+/// Quads and [`Scales`]; what a format lacks is never touched.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(in super::super) struct Unpacked {
-    q: [[u8; 64]; 8],
+    pub(super) q: [[u8; 64]; 8],
     d: F16x,
     m: F16x,
     scale: [[u8; 64]; 2],
@@ -23,9 +23,9 @@ impl Default for Unpacked {
 
 impl Unpacked {
     #[inline(always)]
-    pub(super) fn put<I: Words, F: Format>(&mut self, isa: I, group: &Group<I>) {
-        for (bytes, q) in self.q.iter_mut().zip(group.q) {
-            *bytes = isa.bytes(q);
+    pub(super) fn put<I: Words, F: Format>(&mut self, isa: I, q: impl Quads<I>, group: &Scales<I>) {
+        for (k, bytes) in self.q.iter_mut().enumerate() {
+            *bytes = isa.bytes(q.quad(isa, k));
         }
         self.d = isa.lanes(group.d);
         if F::MINIMUM {
@@ -42,15 +42,10 @@ impl Unpacked {
     }
 
     #[inline(always)]
-    pub(super) fn get<I: Words, F: Format>(&self, isa: I) -> Group<I> {
-        let mut q = [isa.splat(0); 8];
-        for (q, bytes) in q.iter_mut().zip(&self.q) {
-            *q = isa.load(bytes);
-        }
+    pub(super) fn scales<I: Words, F: Format>(&self, isa: I) -> Scales<I> {
         let pair = |words: &[[u8; 64]; 2]| [isa.load(&words[0]), isa.load(&words[1])];
         let none = [isa.splat(0); 2];
-        Group {
-            q,
+        Scales {
             d: isa.floats(&self.d),
             m: if F::MINIMUM { isa.floats(&self.m) } else { isa.splat_float(0.0) },
             scale: if F::HALVES { pair(&self.scale) } else { none },
