@@ -6,7 +6,7 @@
 const MAKERS: [(&str, bool, [usize; 2]); 3] = [
     ("GenuineIntel", true, [8 << 10, 8 << 10]),
     ("GenuineIntel", false, [8 << 10, 8 << 10]),
-    ("AuthenticAMD", false, [0, 4 << 10]),
+    ("AuthenticAMD", false, [2 << 10, 4 << 10]),
 ];
 
 /// Bytes between what is read and what is asked for, for blocks of so many groups; 0: nothing is.

@@ -1,13 +1,36 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
 use super::super::formats::{Format, Packed, each_group};
-use super::shared::{self, ahead, far, fits};
+use super::shared::{self, ahead, fits, part};
 use super::side::{Columns, Side};
 use super::step::step;
-use crate::isa::{self, F16x, Words};
+use crate::isa::{self, F16x, Quads, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
+
+/// The q of group `g`, which asks for its share of what lies `from` bytes behind when a vector is made.
+struct Asking<'a, I: Words, F> {
+    q: Packed<'a, I, F>,
+    from: usize,
+    g: usize,
+}
+
+impl<I: Words, F> Clone for Asking<'_, I, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I: Words, F> Copy for Asking<'_, I, F> {}
+
+impl<I: Words, F: Format> Quads<I> for Asking<'_, I, F> {
+    #[inline(always)]
+    fn quad(self, isa: I, k: usize) -> I::W {
+        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
+        self.q.quad(isa, k)
+    }
+}
 
 /// The 16 columns of the result that a panel gives, of all rows.
 #[inline(always)]
@@ -31,7 +54,7 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let (from, format) = (isa::far(F::GROUPS), PhantomData::<F>);
+    let (from, format) = (if N <= 2 { isa::far(F::GROUPS) } else { 0 }, PhantomData::<F>);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
@@ -45,15 +68,13 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             (1, _) => ahead(isa, blocks, 4 * blocks.len(), blocks.len()),
             _ => {}
         }
-        if N <= 2 {
-            far(isa, blocks, from, 0, blocks.len());
-        }
         let head = F::head(isa, blocks);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
         // would mix the loads of all of them.
         macro_rules! groups {
             ($($g:literal)*) => {{$(
                 let q = Packed { blocks, head: &head, first: $g / F::SHARED * F::SHARED, at: $g % F::SHARED, format };
+                let q = Asking { q, from, g: $g };
                 step::<I, F, N>(isa, q, &F::scales(isa, &head, $g), &x[$g], &mut sums);
                 compiler_fence(Ordering::SeqCst);
             )*}};

@@ -41,7 +41,7 @@ pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) 
 ///
 /// [`isa::far`]: crate::isa::far
 #[inline(always)]
-pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
+fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
     if from == 0 {
         return;
     }
@@ -54,7 +54,7 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count
 /// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes, which are
 /// one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted now.
 #[inline(always)]
-fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, of: usize, i: usize) {
+pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, of: usize, i: usize) {
     let lines = (blocks.len() / of).div_ceil(64);
     let (begin, end) = (i * lines / 8, (i + 1) * lines / 8);
     far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
