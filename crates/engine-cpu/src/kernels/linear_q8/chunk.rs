@@ -3,7 +3,7 @@
 use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::Unpacked;
-use super::shared::ahead;
+use super::shared::{ahead, far};
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, step};
 use crate::isa::{F16x, Words};
@@ -28,13 +28,13 @@ pub(super) fn panels<I: Words, F: Format>(
         let count = GROUPS.min(all - from);
         let size = ROWS * F::BYTES * (count / F::GROUPS);
         let unpacked = first(unpacked, wide * count);
+        // What a panel, or the one in its place of the next panels, has then: all rows take so long with the groups at hand
+        // that the memory would stop meanwhile.
+        let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         for (panel, unpacked) in panels.chunks_exact(bytes).zip(unpacked.chunks_exact_mut(count)) {
             let columns = &panel[from / F::GROUPS * ROWS * F::BYTES..][..size];
-            // What this panel, or the one in its place of the next panels, has then: all rows take so long with the groups
-            // at hand that the memory would stop meanwhile.
-            match from + count < all {
-                true => ahead(isa, columns, size, size),
-                false => ahead(isa, panel, panels.len(), size),
+            if I::KEEPS {
+                ahead(isa, panel, next, size);
             }
             for (blocks, unpacked) in columns.chunks_exact(ROWS * F::BYTES).zip(unpacked.chunks_exact_mut(F::GROUPS)) {
                 let head = F::head(isa, blocks);
@@ -44,12 +44,18 @@ pub(super) fn panels<I: Words, F: Format>(
                 });
             }
         }
-        for (row, n) in x.blocks() {
+        let (lines, of) = (size.div_ceil(64), x.blocks().count());
+        for (j, (row, n)) in x.blocks().enumerate() {
             if !I::KEEPS {
                 // The sums of the next rows come out of the second cache.
                 ahead(isa, bytemuck::cast_slice(sums), (row + n) * wide * 64, n * wide * 64);
             }
-            for (i, unpacked) in unpacked.chunks_exact(count).enumerate() {
+            let (begin, end) = (j * lines / of, (j + 1) * lines / of);
+            for (i, (panel, unpacked)) in panels.chunks_exact(bytes).zip(unpacked.chunks_exact(count)).enumerate() {
+                if !I::KEEPS {
+                    // A few lines at a time: there the first cache has no room for all of them.
+                    far(isa, panel, next, 64 * begin, 64 * (end - begin));
+                }
                 block::<I, F>(isa, unpacked, x, from, row, n, &mut sums[row * wide + i..], wide);
             }
         }

@@ -41,7 +41,7 @@ pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) 
 ///
 /// [`isa::far`]: crate::isa::far
 #[inline(always)]
-fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
+pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
     if from == 0 {
         return;
     }
