@@ -37,6 +37,7 @@ pub(super) struct Head<I: Words> {
 
 /// The q of a group of a column of blocks, which is number `first + at`: of those from `first` on that share bytes the one `at`,
 /// which should be a constant (see [`each_group`]).
+#[derive(Clone, Copy)]
 pub(super) struct Packed<'a, I: Words, F> {
     pub blocks: &'a [u8],
     pub head: &'a Head<I>,
@@ -44,14 +45,6 @@ pub(super) struct Packed<'a, I: Words, F> {
     pub at: usize,
     pub format: PhantomData<F>,
 }
-
-impl<I: Words, F> Clone for Packed<'_, I, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<I: Words, F> Copy for Packed<'_, I, F> {}
 
 impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
     #[inline(always)]
@@ -61,7 +54,7 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
 }
 
 /// A format: how the groups of a column of its blocks are unpacked.
-pub(super) trait Format {
+pub(super) trait Format: Copy {
     /// Groups of 32 in a block.
     const GROUPS: usize;
     /// Bytes of a block.

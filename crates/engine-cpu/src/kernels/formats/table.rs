@@ -24,6 +24,7 @@ macro_rules! format {
      words |$w:ident, $h:ident, $first:ident, $i:ident| $words:expr;
      scale |$s:ident, $sh:ident, $sj:ident| $scale:expr;
      minimum |$m:ident, $mh:ident, $mj:ident| $minimum:expr) => {
+        #[derive(Clone, Copy)]
         pub(in super::super) struct $name;
         impl Format for $name {
             const GROUPS: usize = $groups;

@@ -10,19 +10,12 @@ use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The q of group `g`, which asks for its share of what lies `from` bytes behind when a vector is made.
+#[derive(Clone, Copy)]
 struct Asking<'a, I: Words, F> {
     q: Packed<'a, I, F>,
     from: usize,
     g: usize,
 }
-
-impl<I: Words, F> Clone for Asking<'_, I, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<I: Words, F> Copy for Asking<'_, I, F> {}
 
 impl<I: Words, F: Format> Quads<I> for Asking<'_, I, F> {
     #[inline(always)]
