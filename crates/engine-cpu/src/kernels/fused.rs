@@ -191,12 +191,21 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
         let OnSet(isa, Epilogue { parts, node, map, results, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
         let size = rows.len() * cols.len();
+        // What products gave, and what came from elsewhere.
+        let source = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
+            Some(p) => (&results[p * size..][..size], None),
+            None => (results, Some(parts.operand(*v))),
+        };
+        let sources: SmallVec<[(&[f32], Option<View>); 4]> = node.ins.iter().map(source).collect();
+        let mut ins: SmallVec<[&[f32]; 4]> = SmallVec::new();
         for (i, r) in rows.enumerate() {
-            let operand = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
-                Some(p) => &results[p * size + i * cols.len()..][..cols.len()],
-                None => &parts.operand(*v).row(r)[cols.clone()],
-            };
-            let ins: SmallVec<[&[f32]; 8]> = node.ins.iter().map(operand).collect();
+            ins.clear();
+            for (results, view) in &sources {
+                ins.push(match view {
+                    Some(view) => &view.row(r)[cols.clone()],
+                    None => &results[i * cols.len()..][..cols.len()],
+                });
+            }
             map::row(isa, &map.0, &ins, out.row(r));
         }
     }

@@ -28,31 +28,62 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     Ok(())
 }
 
+/// Vectors that go through an expression together: finding what a term is costs more than a vector of it, and the results of
+/// one are long in coming.
+const SIDE: usize = 4;
+
 /// An expression of the elements of rows that are as long as `out`.
 #[inline(always)]
 pub(crate) fn row<I: Floats>(isa: I, expr: &Expr, ins: &[&[f32]], out: &mut [f32]) {
-    for i in 0..out.len().div_ceil(LANES) {
-        let mut stack = [isa.splat_float(0.0); Expr::DEPTH];
-        let mut n = 0;
-        for term in &expr.0 {
-            match *term {
-                Term::In(operand) => {
-                    stack[n] = isa.take(ins[usize::from(operand)], i, 0.0);
-                    n += 1;
+    let count = out.len().div_ceil(LANES);
+    let whole = count / SIDE * SIDE;
+    for i in (0..whole).step_by(SIDE) {
+        vectors::<I, SIDE>(isa, expr, ins, out, i);
+    }
+    for i in whole..count {
+        vectors::<I, 1>(isa, expr, ins, out, i);
+    }
+}
+
+/// Vectors `at .. at + N` of a row.
+#[inline(always)]
+fn vectors<I: Floats, const N: usize>(isa: I, expr: &Expr, ins: &[&[f32]], out: &mut [f32], at: usize) {
+    let mut stack = [[isa.splat_float(0.0); N]; Expr::DEPTH];
+    let mut n = 0;
+    for term in &expr.0 {
+        match *term {
+            Term::In(operand) => {
+                for j in 0..N {
+                    stack[n][j] = isa.take(ins[usize::from(operand)], at + j, 0.0);
                 }
-                Term::Add => {
-                    n -= 1;
-                    stack[n - 1] = isa.sum(stack[n - 1], stack[n]);
+                n += 1;
+            }
+            Term::Add => {
+                n -= 1;
+                for j in 0..N {
+                    stack[n - 1][j] = isa.sum(stack[n - 1][j], stack[n][j]);
                 }
-                Term::Mul => {
-                    n -= 1;
-                    stack[n - 1] = isa.product(stack[n - 1], stack[n]);
+            }
+            Term::Mul => {
+                n -= 1;
+                for j in 0..N {
+                    stack[n - 1][j] = isa.product(stack[n - 1][j], stack[n][j]);
                 }
-                Term::Silu => stack[n - 1] = logistic(isa, stack[n - 1], stack[n - 1]),
-                Term::Gelu => stack[n - 1] = gelu(isa, stack[n - 1]),
+            }
+            Term::Silu => {
+                for j in 0..N {
+                    stack[n - 1][j] = logistic(isa, stack[n - 1][j], stack[n - 1][j]);
+                }
+            }
+            Term::Gelu => {
+                for j in 0..N {
+                    stack[n - 1][j] = gelu(isa, stack[n - 1][j]);
+                }
             }
         }
-        isa.put(out, i, stack[0]);
+    }
+    for j in 0..N {
+        isa.put(out, at + j, stack[0][j]);
     }
 }
 

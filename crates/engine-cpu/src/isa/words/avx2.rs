@@ -4,6 +4,7 @@
 use super::{Quads, Words};
 use crate::isa::{Avx2, Floats};
 use std::arch::x86_64::*;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// A method that does the same to both halves of its vectors. The comment holds for all of them.
@@ -191,6 +192,7 @@ impl Words for Avx2 {
         w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
+        rows: Range<usize>,
         _begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [Self::F; N] {
@@ -200,14 +202,14 @@ impl Words for Avx2 {
             // SAFETY: `self` proves that the machine has AVX2.
             let offset =
                 self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
-            for n in 0..N {
+            for n in rows.clone() {
                 sums[n] = self.products(offset, self.splat(halves[n]));
             }
         }
         let mut short = sums;
         steps!(k in 0 1 2 3 4 5 6 7 => {
             let w = w.quad(self, k);
-            for n in 0..N {
+            for n in rows.clone() {
                 short[n] = self.short_dot(short[n], k.is_multiple_of(fit), w, x[k][n]);
                 if (k + 1).is_multiple_of(fit) {
                     sums[n] = self.add_products(sums[n], short[n], factors[k / 4]);
@@ -215,7 +217,7 @@ impl Words for Avx2 {
             }
         });
         let mut floats = [self.splat_float(0.0); N];
-        for n in 0..N {
+        for n in rows.clone() {
             floats[n] = self.to_floats(sums[n]);
         }
         floats

@@ -7,6 +7,7 @@ mod avx512;
 mod portable;
 
 use super::Floats;
+use std::ops::Range;
 
 /// The 32 columns of a group: eight vectors of words, each made where it is used, since not every set has registers for all.
 pub trait Quads<I: Words>: Copy {
@@ -106,14 +107,15 @@ pub trait Words: Floats {
     }
 
     /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
-    /// the first and the second factor, of `N` rows; exact, and a zero has no sign. `begin` is what the offset adds to both
-    /// sums, `halves` what [`Words::weighted`] takes: a set uses what suits it.
+    /// the first and the second factor, of those `rows` of `N`; exact, and a zero has no sign. `begin` is what the offset adds
+    /// to both sums, `halves` what [`Words::weighted`] takes: a set uses what suits it.
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         w: impl Quads<Self>,
         factors: [Self::W; 2],
         x: &[[u32; N]; 8],
+        rows: Range<usize>,
         begin: [&[u32; N]; 2],
         _halves: &[u32; N],
     ) -> [Self::F; N] {
@@ -124,21 +126,21 @@ pub trait Words: Floats {
         let mut low = self.splats::<N>(OFFSET > 0, begin[0]);
         for (k, x) in x[..4].iter().enumerate() {
             let w = w.quad(self, k);
-            for n in 0..N {
+            for n in rows.clone() {
                 low[n] = self.dot(low[n], w, x[n]);
             }
         }
-        for n in 0..N {
+        for n in rows.clone() {
             sums[n] = self.fma(first, self.to_floats(low[n]), sums[n]);
         }
         let mut high = self.splats::<N>(OFFSET > 0, begin[1]);
         for (k, x) in x.iter().enumerate().skip(4) {
             let w = w.quad(self, k);
-            for n in 0..N {
+            for n in rows.clone() {
                 high[n] = self.dot(high[n], w, x[n]);
             }
         }
-        for n in 0..N {
+        for n in rows.clone() {
             sums[n] = self.fma(second, self.to_floats(high[n]), sums[n]);
         }
         sums

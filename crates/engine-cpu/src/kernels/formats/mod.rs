@@ -11,6 +11,7 @@ pub(super) use table::*;
 use crate::isa::{Quads, Words};
 use inkstone_tensor::DType;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Of 32 columns of 16 rows, which are d (q - offset) scale + m minimum, all but q. Scale and minimum are of 16 values each,
 /// lanes are rows.
@@ -114,6 +115,7 @@ pub(super) trait Format: Copy {
         q: impl Quads<I>,
         scale: [I::W; 2],
         x: &[[u32; N]; 8],
+        rows: Range<usize>,
         begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [I::F; N];

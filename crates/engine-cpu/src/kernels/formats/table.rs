@@ -4,6 +4,7 @@ use super::blocks::Blocks;
 use super::{Format, Head};
 use crate::isa::{LANES, Quads, Words};
 use crate::panel::ROWS;
+use std::ops::Range;
 
 /// Vectors, one an index. Not by a closure, which would not be inlined for sure (see [`crate::isa::Body`]).
 macro_rules! each {
@@ -73,10 +74,11 @@ macro_rules! format {
                 q: impl Quads<I>,
                 scale: [I::W; 2],
                 x: &[[u32; N]; 8],
+                rows: Range<usize>,
                 begin: [&[u32; N]; 2],
                 halves: &[u32; N],
             ) -> [I::F; N] {
-                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, begin, halves)
+                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, rows, begin, halves)
             }
         }
     };

@@ -2,16 +2,20 @@
 
 use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
-use super::Unpacked;
 use super::shared::{ahead, far};
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, step};
+use super::{PANELS, Unpacked};
 use crate::isa::{F16x, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The columns of the result that some panels give: of each row 16 a panel.
+/// The columns of the result that some panels give. Sums lie as they are used: of each block of rows those of a panel together,
+/// panel after panel.
+///
+/// All rows take so long with the groups at hand that the memory would stop meanwhile. So what comes next is asked for, a few
+/// lines with each tile: more of them at once would hold up what is wanted now.
 #[inline(always)]
 pub(super) fn panels<I: Words, F: Format>(
     isa: I,
@@ -28,14 +32,8 @@ pub(super) fn panels<I: Words, F: Format>(
         let count = GROUPS.min(all - from);
         let size = ROWS * F::BYTES * (count / F::GROUPS);
         let unpacked = first(unpacked, wide * count);
-        // What a panel, or the one in its place of the next panels, has then: all rows take so long with the groups at hand
-        // that the memory would stop meanwhile.
-        let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         for (panel, unpacked) in panels.chunks_exact(bytes).zip(unpacked.chunks_exact_mut(count)) {
             let columns = &panel[from / F::GROUPS * ROWS * F::BYTES..][..size];
-            if I::KEEPS {
-                ahead(isa, panel, next, size);
-            }
             for (blocks, unpacked) in columns.chunks_exact(ROWS * F::BYTES).zip(unpacked.chunks_exact_mut(F::GROUPS)) {
                 let head = F::head(isa, blocks);
                 each_group!(F, |first, at| {
@@ -44,19 +42,21 @@ pub(super) fn panels<I: Words, F: Format>(
                 });
             }
         }
+        // What a panel, or the one in its place of the next panels, has then.
+        let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         let (lines, of) = (size.div_ceil(64), x.blocks().count());
         for (j, (row, n)) in x.blocks().enumerate() {
+            let sums = &mut sums[row * wide..];
             if !I::KEEPS {
                 // The sums of the next rows come out of the second cache.
-                ahead(isa, bytemuck::cast_slice(sums), (row + n) * wide * 64, n * wide * 64);
+                ahead(isa, bytemuck::cast_slice(sums), n * wide * 64, n * wide * 64);
             }
             let (begin, end) = (j * lines / of, (j + 1) * lines / of);
-            for (i, (panel, unpacked)) in panels.chunks_exact(bytes).zip(unpacked.chunks_exact(count)).enumerate() {
-                if !I::KEEPS {
-                    // A few lines at a time: there the first cache has no room for all of them.
-                    far(isa, panel, next, 64 * begin, 64 * (end - begin));
-                }
-                block::<I, F>(isa, unpacked, x, from, row, n, &mut sums[row * wide + i..], wide);
+            let tiles = panels.chunks_exact(bytes).zip(unpacked.chunks_exact(count)).zip(sums.chunks_exact_mut(n));
+            for (i, ((panel, unpacked), sums)) in tiles.enumerate() {
+                far(isa, panel, next, 64 * begin, 64 * (end - begin));
+                x.ahead(isa, from, count, row + n, i, PANELS);
+                tile::<I, F>(isa, unpacked, x, from, row, n, sums);
             }
         }
     }
@@ -64,8 +64,7 @@ pub(super) fn panels<I: Words, F: Format>(
 
 /// Rows that lie side by side: one of `BLOCKS`, to [`Words::SIDE`].
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn block<I: Words, F: Format>(
+fn tile<I: Words, F: Format>(
     isa: I,
     unpacked: &[Unpacked],
     x: &Side,
@@ -73,13 +72,14 @@ fn block<I: Words, F: Format>(
     row: usize,
     n: usize,
     sums: &mut [F16x],
-    wide: usize,
 ) {
     macro_rules! rows {
         ($($n:literal)*) => {
             match n {
                 $($n if const { $n <= I::SIDE } => {
-                    add::<I, F, $n>(isa, unpacked, x.groups(from, unpacked.len(), row), sums, wide)
+                    if let Some(sums) = sums.first_chunk_mut() {
+                        add::<I, F, $n>(isa, unpacked, x.groups(from, unpacked.len(), row), sums);
+                    }
                 })*
                 _ => {}
             }
@@ -89,15 +89,9 @@ fn block<I: Words, F: Format>(
 }
 
 #[inline(always)]
-fn add<I: Words, F: Format, const N: usize>(
-    isa: I,
-    unpacked: &[Unpacked],
-    x: &[Columns<N>],
-    sums: &mut [F16x],
-    wide: usize,
-) {
+fn add<I: Words, F: Format, const N: usize>(isa: I, unpacked: &[Unpacked], x: &[Columns<N>], sums: &mut [F16x; N]) {
     if !I::KEEPS {
-        let mut sums = InMemory(sums, wide);
+        let mut sums = InMemory(sums);
         for (unpacked, x) in unpacked.iter().zip(x) {
             step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut sums);
             // The compiler would load all sums before the loop, into registers that are not there.
@@ -107,12 +101,12 @@ fn add<I: Words, F: Format, const N: usize>(
     }
     let mut found = [isa.splat_float(0.0); N];
     for n in 0..N {
-        found[n] = isa.floats(&sums[n * wide]);
+        found[n] = isa.floats(&sums[n]);
     }
     for (unpacked, x) in unpacked.iter().zip(x) {
         step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut found);
     }
     for n in 0..N {
-        sums[n * wide] = isa.lanes(found[n]);
+        sums[n] = isa.lanes(found[n]);
     }
 }

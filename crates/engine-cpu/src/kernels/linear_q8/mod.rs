@@ -94,20 +94,25 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
             } else {
                 chunk::panels::<I, F>(isa, panels, x, unpacked, sums.as_chunks_mut().0);
             }
-            // A tile may begin or end inside a panel.
-            let start = panel * LANES;
-            let lanes = cols.start.max(start)..cols.end.min(start + wide * LANES);
-            let at = lanes.start - cols.start;
-            for (sums, out) in sums.chunks_exact(wide * LANES).zip(out.chunks_exact_mut(cols.len())) {
-                let sums = &sums[lanes.start - start..][..lanes.len()];
-                let out = &mut out[at..][..lanes.len()];
-                // A zero has one sign, in whatever way scales were multiplied.
-                for (out, sum) in out.iter_mut().zip(sums) {
-                    *out = sum + 0.0;
-                }
+            for i in 0..wide {
+                // A tile may begin or end inside a panel.
+                let start = (panel + i) * LANES;
+                let lanes = cols.start.max(start)..cols.end.min(start + LANES);
+                let (at, inside) = (lanes.start - cols.start, lanes.start - start);
+                let mut bias = [0.0; LANES];
                 if weight.bias.is_some() {
-                    for (out, b) in out.iter_mut().zip(&biases[at..]) {
-                        *out += b;
+                    bias[inside..][..lanes.len()].copy_from_slice(&biases[at..][..lanes.len()]);
+                }
+                let bias = isa.floats(&bias);
+                for (row, n) in x.blocks() {
+                    for (r, sums) in sums.as_chunks().0[row * wide + i * n..][..n].iter().enumerate() {
+                        // A zero has one sign, in whatever way scales were multiplied.
+                        let sums = isa.lanes(isa.sum(isa.sum(isa.floats(sums), isa.splat_float(0.0)), bias));
+                        let out = &mut out[(row + r) * cols.len() + at..][..lanes.len()];
+                        match out.first_chunk_mut() {
+                            Some(out) => *out = sums,
+                            None => out.copy_from_slice(&sums[inside..][..lanes.len()]),
+                        }
                     }
                 }
             }

@@ -170,6 +170,18 @@ impl Side {
         words.as_chunks::<N>().0.as_chunks::<WORDS>().0
     }
 
+    /// Asks for part `i` of so many of the block that begins with this row, into the second cache; beyond the last, for what the
+    /// first one has of the next groups.
+    #[inline(always)]
+    pub(super) fn ahead<I: Words>(&self, isa: I, from: usize, count: usize, row: usize, i: usize, parts: usize) {
+        // As many rows as the largest block has: the next may have fewer.
+        let lines = (self.sizes[0] * count * WORDS * 4).div_ceil(64);
+        let next = self.words.as_ptr().wrapping_add((self.rows * from + row * count) * WORDS).cast::<u8>();
+        for line in i * lines / parts..(i + 1) * lines / parts {
+            isa.prefetch_far(next.wrapping_add(64 * line));
+        }
+    }
+
     /// The row that each block begins with, and how many it has.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize)> {
         blocks(self.rows, self.sizes)

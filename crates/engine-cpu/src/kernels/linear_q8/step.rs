@@ -3,6 +3,8 @@
 use super::super::formats::{Format, Scales};
 use super::side::Columns;
 use crate::isa::{F16x, Quads, Words};
+use std::ops::Range;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Sums of 16 columns of the result, by row.
 pub(super) trait Sums<I: Words> {
@@ -18,13 +20,13 @@ impl<I: Words, const N: usize> Sums<I> for [I::F; N] {
     }
 }
 
-/// In memory; `.1` vectors lie between those of two rows.
-pub(super) struct InMemory<'a>(pub(super) &'a mut [F16x], pub(super) usize);
+/// In memory.
+pub(super) struct InMemory<'a, const N: usize>(pub(super) &'a mut [F16x; N]);
 
-impl<I: Words> Sums<I> for InMemory<'_> {
+impl<I: Words, const N: usize> Sums<I> for InMemory<'_, N> {
     #[inline(always)]
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
-        let at = &mut self.0[n * self.1];
+        let at = &mut self.0[n];
         *at = isa.lanes(isa.fma(u, isa.splat_float(da), isa.floats(at)));
     }
 }
@@ -38,12 +40,33 @@ pub(super) fn step<I: Words, F: Format, const N: usize>(
     x: &Columns<N>,
     sums: &mut impl Sums<I>,
 ) {
+    // Scales of 16 values take two sums a row beside that of floats: registers have them for half of so many rows.
+    if F::HALVES && N > 8 {
+        rows::<I, F, N>(isa, q, group, x, sums, 0..N / 2);
+        // The compiler would mix them again.
+        compiler_fence(Ordering::SeqCst);
+        rows::<I, F, N>(isa, q, group, x, sums, N / 2..N);
+    } else {
+        rows::<I, F, N>(isa, q, group, x, sums, 0..N);
+    }
+}
+
+/// The same for some of the rows.
+#[inline(always)]
+fn rows<I: Words, F: Format, const N: usize>(
+    isa: I,
+    q: impl Quads<I>,
+    group: &Scales<I>,
+    x: &Columns<N>,
+    sums: &mut impl Sums<I>,
+    rows: Range<usize>,
+) {
     let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
-        true => F::scaled_dots(isa, q, group.scale, x, [first, second], halves),
+        true => F::scaled_dots(isa, q, group.scale, x, rows.clone(), [first, second], halves),
         false => floats(isa, &F::dots(isa, isa.splats(F::OFFSET > 0, first), q, x)),
     };
-    for n in 0..N {
+    for n in rows {
         let mut u = isa.product(group.d, dots[n]);
         if F::MINIMUM {
             let asum = match F::HALVES {
