@@ -198,7 +198,7 @@ macro_rules! on {
 
         match <$isa>::detect() {
             Some(isa) => isa.run(Call(isa, $tile)),
-            None => $body(crate::isa::Portable, $tile),
+            None => crate::isa::Isa::run(crate::isa::Portable, Call(crate::isa::Portable, $tile)),
         }
     }};
 }

@@ -35,7 +35,6 @@ impl Floats for Portable {
         difference(a: F, b: F; i) -> f32 = a[i] - b[i];
         product(a: F, b: F; i) -> f32 = a[i] * b[i];
         quotient(a: F, b: F; i) -> f32 = a[i] / b[i];
-        fma(a: F, b: F, c: F; i) -> f32 = a[i].mul_add(b[i], c[i]);
         larger(a: F, b: F; i) -> f32 = if a[i] > b[i] { a[i] } else { b[i] };
         smaller(a: F, b: F; i) -> f32 = if a[i] < b[i] { a[i] } else { b[i] };
         below(a: F, b: F, then: F, otherwise: F; i) -> f32 = if a[i] < b[i] { then[i] } else { otherwise[i] };
@@ -50,7 +49,19 @@ impl Floats for Portable {
         wide_difference(a: D, b: D; i) -> f64 = a[i] - b[i];
         wide_product(a: D, b: D; i) -> f64 = a[i] * b[i];
         wide_quotient(a: D, b: D; i) -> f64 = a[i] / b[i];
-        wide_fma(a: D, b: D, c: D; i) -> f64 = a[i].mul_add(b[i], c[i]);
+    }
+
+    // Without the instruction each lane is a call; inlined everywhere they would be most of the code of this set.
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+    fn fma(self, a: F, b: F, c: F) -> F {
+        from_fn(|i| a[i].mul_add(b[i], c[i]))
+    }
+
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+    fn wide_fma(self, a: D, b: D, c: D) -> D {
+        from_fn(|i| a[i].mul_add(b[i], c[i]))
     }
 
     #[inline(always)]

@@ -74,7 +74,9 @@ impl Words for Portable {
         std::array::from_fn(|i| a[i / 4].to_le_bytes()[i % 4])
     }
 
-    #[inline(always)]
+    // Where other sets are the rule this one should be little code.
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     fn dot(self, sums: [u32; LANES], w: [u32; LANES], x: u32) -> [u32; LANES] {
         each(|i| {
             let bytes = w[i].to_le_bytes().into_iter().zip(x.to_le_bytes());
