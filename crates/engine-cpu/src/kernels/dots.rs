@@ -12,6 +12,9 @@ use std::ops::Range;
 const LINE: usize = 64;
 type Line = [u8; LINE];
 
+/// Bytes of rows side by side up to which the first cache has room for them, and for those that are asked for.
+const ROOM: usize = 16 << 10;
+
 /// Bytes of activations that stay in the second cache while the weights of a tile pass.
 const NEAR: usize = 256 << 10;
 
@@ -39,6 +42,8 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     fn fold(self, sums: Self::Sums) -> f32;
     /// The line with this byte will be read soon.
     fn prefetch(self, byte: *const u8);
+    /// The same, but not so soon: into the second cache.
+    fn prefetch_far(self, byte: *const u8);
 }
 
 /// Rows of a weight, one after the other.
@@ -157,12 +162,18 @@ fn dots<T: Terms<LINES>, const R: usize, const C: usize, const LINES: usize>(
     }
     let next = w[0].as_ptr().wrapping_add(R * w[0].len());
     let stride = if far { LINE } else { 0 };
+    let long = R * w[0].len() > ROOM;
 
     let mut sums = [[terms.none(); C]; R];
     for i in 0..count {
         let (mut w, mut x) = ([&lines[0][i]; R], [&values[0][i]; C]);
         for r in 0..R {
-            terms.prefetch(next.wrapping_add((i * R + r) * stride));
+            let byte = next.wrapping_add((i * R + r) * stride);
+            if long {
+                terms.prefetch_far(byte);
+            } else {
+                terms.prefetch(byte);
+            }
             w[r] = &lines[r][i];
         }
         for c in 0..C {

@@ -69,4 +69,8 @@ impl<I: Pairs> Terms<1> for Both<I> {
     fn prefetch(self, byte: *const u8) {
         self.0.set().prefetch_line(byte);
     }
+    #[inline(always)]
+    fn prefetch_far(self, byte: *const u8) {
+        self.0.set().prefetch_far(byte);
+    }
 }

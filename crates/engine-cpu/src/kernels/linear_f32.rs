@@ -89,6 +89,10 @@ macro_rules! terms {
             fn prefetch(self, byte: *const u8) {
                 self.0.prefetch_line(byte);
             }
+            #[inline(always)]
+            fn prefetch_far(self, byte: *const u8) {
+                self.0.prefetch_far(byte);
+            }
         }
     )+};
 }
