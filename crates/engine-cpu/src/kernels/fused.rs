@@ -197,7 +197,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
             None => (results, Some(parts.operand(*v))),
         };
         let sources: SmallVec<[(&[f32], Option<View>); 4]> = node.ins.iter().map(source).collect();
-        let mut ins: SmallVec<[&[f32]; 4]> = SmallVec::new();
+        let (mut ins, mut stack): (SmallVec<[&[f32]; 4]>, _) = (SmallVec::new(), map::stack(isa));
         for (i, r) in rows.enumerate() {
             ins.clear();
             for (results, view) in &sources {
@@ -206,7 +206,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                     None => &results[i * cols.len()..][..cols.len()],
                 });
             }
-            map::row(isa, &map.0, &ins, out.row(r));
+            map::row(isa, &map.0, &ins, out.row(r), &mut stack);
         }
     }
 }

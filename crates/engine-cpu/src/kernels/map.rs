@@ -21,9 +21,10 @@ pub(super) fn map<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
 #[inline(always)]
 fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let Op::Map(op) = tile.op else { unreachable!("the kernel of map") };
+    let mut stack = stack(isa);
     for r in tile.outs[0].rows.clone() {
         let ins: SmallVec<[&[f32]; 8]> = tile.ins.iter().map(|x| x.row(r)).collect();
-        row(isa, &op.0, &ins, tile.outs[0].row(r));
+        row(isa, &op.0, &ins, tile.outs[0].row(r), &mut stack);
     }
     Ok(())
 }
@@ -32,58 +33,75 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
 /// one are long in coming.
 const SIDE: usize = 4;
 
+/// Where values of an expression lie, made once for many rows.
+pub(crate) type Stack<I> = [[<I as Floats>::F; SIDE]; Expr::DEPTH];
+
+/// Zeros.
+#[inline(always)]
+pub(crate) fn stack<I: Floats>(isa: I) -> Stack<I> {
+    [[isa.splat_float(0.0); SIDE]; Expr::DEPTH]
+}
+
 /// An expression of the elements of rows that are as long as `out`.
 #[inline(always)]
-pub(crate) fn row<I: Floats>(isa: I, expr: &Expr, ins: &[&[f32]], out: &mut [f32]) {
+pub(crate) fn row<I: Floats>(isa: I, expr: &Expr, ins: &[&[f32]], out: &mut [f32], stack: &mut Stack<I>) {
     let count = out.len().div_ceil(LANES);
     let whole = count / SIDE * SIDE;
     for i in (0..whole).step_by(SIDE) {
-        vectors::<I, SIDE>(isa, expr, ins, out, i);
+        vectors::<I, SIDE>(isa, expr, ins, out, i, stack);
     }
     for i in whole..count {
-        vectors::<I, 1>(isa, expr, ins, out, i);
+        vectors::<I, 1>(isa, expr, ins, out, i, stack);
     }
 }
 
-/// Vectors `at .. at + N` of a row.
+/// Vectors `at .. at + N` of a row. Loops, not closures, which would not be compiled for the set.
 #[inline(always)]
-fn vectors<I: Floats, const N: usize>(isa: I, expr: &Expr, ins: &[&[f32]], out: &mut [f32], at: usize) {
-    let mut stack = [[isa.splat_float(0.0); N]; Expr::DEPTH];
+fn vectors<I: Floats, const N: usize>(
+    isa: I,
+    expr: &Expr,
+    ins: &[&[f32]],
+    out: &mut [f32],
+    at: usize,
+    stack: &mut Stack<I>,
+) {
     let mut n = 0;
     for term in &expr.0 {
         match *term {
             Term::In(operand) => {
-                for j in 0..N {
-                    stack[n][j] = isa.take(ins[usize::from(operand)], at + j, 0.0);
+                for (j, to) in stack[n].iter_mut().take(N).enumerate() {
+                    *to = isa.take(ins[usize::from(operand)], at + j, 0.0);
                 }
                 n += 1;
             }
             Term::Add => {
                 n -= 1;
-                for j in 0..N {
-                    stack[n - 1][j] = isa.sum(stack[n - 1][j], stack[n][j]);
+                let top = stack[n];
+                for (a, b) in stack[n - 1].iter_mut().zip(&top).take(N) {
+                    *a = isa.sum(*a, *b);
                 }
             }
             Term::Mul => {
                 n -= 1;
-                for j in 0..N {
-                    stack[n - 1][j] = isa.product(stack[n - 1][j], stack[n][j]);
+                let top = stack[n];
+                for (a, b) in stack[n - 1].iter_mut().zip(&top).take(N) {
+                    *a = isa.product(*a, *b);
                 }
             }
             Term::Silu => {
-                for j in 0..N {
-                    stack[n - 1][j] = logistic(isa, stack[n - 1][j], stack[n - 1][j]);
+                for a in stack[n - 1].iter_mut().take(N) {
+                    *a = logistic(isa, *a, *a);
                 }
             }
             Term::Gelu => {
-                for j in 0..N {
-                    stack[n - 1][j] = gelu(isa, stack[n - 1][j]);
+                for a in stack[n - 1].iter_mut().take(N) {
+                    *a = gelu(isa, *a);
                 }
             }
         }
     }
-    for j in 0..N {
-        isa.put(out, at + j, stack[0][j]);
+    for (j, a) in stack[0].iter().take(N).enumerate() {
+        isa.put(out, at + j, *a);
     }
 }
 
