@@ -101,14 +101,16 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "test",
-        what: "the tests of each crate, built alone with all features: unit, oracle, conformance, command line",
+        what: "the tests of each crate, with all features: unit, oracle, conformance, command line",
         needs: &[],
         cases: packages,
         run: |c, package| {
+            // The workspace is built as a whole, or features of dependencies would differ from package to package, and each would
+            // build most of the others anew. That a crate builds alone is for the stage of that name to say.
             // Output of tests that pass is wanted for what they say is not present.
             let program = if is_present(c, &NEXTEST) {
-                let line = "nextest run --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
-                c.cargo(line, package)
+                let line = "nextest run --workspace --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
+                c.program(&format!("cargo {line}")).arg("--filterset").arg(format!("package(={package})"))
             } else {
                 c.cargo("test --all-features --no-fail-fast --all-targets", package).args(["--", "--show-output"])
             };
@@ -175,11 +177,14 @@ pub static STAGES: &[Stage] = &[
         name: "address",
         what: "libraries with unsafe code under AddressSanitizer",
         needs: &[],
-        cases: libraries_with_unsafe,
-        run: |c, package| {
+        cases: once,
+        run: |c, _| {
             let triple = "x86_64-unknown-linux-gnu";
+            // Together, so that what they have in common is built once.
+            let packages = libraries_with_unsafe(c)?.into_iter().flat_map(|name| ["--package".to_owned(), name]);
             let test = c
-                .cargo(&format!("test --lib --tests --target {triple}"), package)
+                .program(&format!("cargo test --lib --tests --no-fail-fast --target {triple}"))
+                .args(packages)
                 .arg("--target-dir")
                 .arg(c.workspace.target().join("address"))
                 // The sanitizer's runtime comes with the toolchain; only the flag is not stable.
@@ -188,7 +193,7 @@ pub static STAGES: &[Stage] = &[
                 // A refused allocation is an error value, also here. Leaks need a debugger's rights and are not what is sought.
                 .env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0");
             if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-                c.programs(&format!("address {package}"), [test])
+                c.programs("address", [test])
             } else {
                 Ok(Outcome::skipped(format!("only on {triple}")))
             }
