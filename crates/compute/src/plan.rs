@@ -77,7 +77,7 @@ pub struct Arg {
 
 /// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns. Blocks
 /// of columns go through the results that are cut by columns one after the other: a tile owns columns of one of them and
-/// none of the others. Of a state that is cut by columns each block owns a part of its own, whichever places they are in.
+/// none of the others. Of a cache that is cut by columns each block owns the rows of some heads, at whichever places they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// What is cut into blocks of rows.
@@ -101,24 +101,22 @@ impl Grid {
         let blocks = outs.iter().filter(|t| !t.state).map(|t| uncut.blocks_of(t.cols));
         Grid { col_blocks: blocks.fold(0, usize::saturating_add).max(1), ..uncut }
     }
-    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes; it is cut by columns
-    /// where it has a part for each block.
+    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes; a cache is cut by heads
+    /// where each block of columns has as many.
     pub fn cut(&self, ty: &Type, write: bool) -> Cut {
         Cut {
             rows: self.row_block != usize::MAX && ty.rows == self.rows && !ty.state,
             cols: write && self.col_blocks > 1 && (!ty.state || self.parts(ty)),
         }
     }
-    /// Whether the columns of a state are as many equal parts as there are blocks of columns, each of whole blocks of its
-    /// dtype.
+    /// Whether a state is a cache that has as many heads for each block of columns.
     pub fn parts(&self, state: &Type) -> bool {
-        let whole = state.dtype.block().checked_mul(self.col_blocks);
-        whole.is_some_and(|n| n > 0 && state.cols.is_multiple_of(n))
+        matches!(state.rows, Dim::Slots(heads) if heads > 0 && self.col_blocks > 0 && heads.is_multiple_of(self.col_blocks))
     }
-    /// The columns that the tiles of block `block` own of a state of `cols` columns that is cut by columns.
-    pub fn part(&self, block: usize, cols: usize) -> Range<usize> {
-        let size = cols / self.col_blocks.max(1);
-        block.saturating_mul(size).min(cols)..block.saturating_add(1).saturating_mul(size).min(cols)
+    /// The heads that the tiles of block `block` own of a cache of `heads` heads that is cut.
+    pub fn part(&self, block: usize, heads: usize) -> Range<usize> {
+        let size = heads / self.col_blocks.max(1);
+        block.saturating_mul(size).min(heads)..block.saturating_add(1).saturating_mul(size).min(heads)
     }
     /// Blocks of columns that a cut result takes.
     pub fn blocks_of(&self, cols: usize) -> usize {
@@ -322,16 +320,13 @@ mod tests {
     use inkstone_tensor::DType;
 
     #[test]
-    fn a_state_is_cut_into_as_many_parts_as_there_are_blocks_of_columns() {
-        let (x, cache) = (Type::f32(Dim::Rows, 96), |dtype| Type::new(dtype, Dim::Slots, 96).state());
+    fn a_cache_is_cut_by_heads_where_each_block_of_columns_has_as_many() {
+        let (x, cache) = (Type::f32(Dim::Rows, 96), |heads| Type::cache(DType::F16, heads, 8));
         let tiling = Tiling { col_block: 32, ..Tiling::WHOLE };
-        let grid = Grid::new(tiling, &[x, cache(DType::F16)], &[x, cache(DType::F16)]);
-        assert_eq!((grid.col_blocks, grid.cut(&cache(DType::F16), true).cols), (3, true));
-        assert!(!grid.cut(&cache(DType::F16), false).cols, "what is read is whole");
-        assert_eq!([0, 1, 2, 3].map(|block| grid.part(block, 96)), [0..32, 32..64, 64..96, 96..96]);
-        // A part is whole blocks of a dtype.
-        assert!(grid.cut(&cache(DType::Q8_0), true).cols);
-        let halves = Grid::new(Tiling { col_block: 48, ..tiling }, &[x], &[x, cache(DType::Q8_0)]);
-        assert_eq!((halves.col_blocks, halves.cut(&cache(DType::Q8_0), true).cols), (2, false));
+        let grid = Grid::new(tiling, &[x, cache(6)], &[x, cache(6)]);
+        assert_eq!((grid.col_blocks, grid.cut(&cache(6), true).cols), (3, true));
+        assert!(!grid.cut(&cache(6), false).cols, "what is read is whole");
+        assert_eq!([0, 1, 2, 3].map(|block| grid.part(block, 6)), [0..2, 2..4, 4..6, 6..6]);
+        assert_eq!([1, 3, 4].map(|heads| grid.cut(&cache(heads), true).cols), [false, true, false]);
     }
 }

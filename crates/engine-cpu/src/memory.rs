@@ -3,8 +3,8 @@
 //!
 //! The argument, for every view: [`Program::new`](crate::program) has checked that arguments lie inside their buffers,
 //! that no two regions share a buffer, that no result of a step overlaps what the step reads or its other results, that
-//! tiles of a step which may run at once write disjoint parts, and that a state, or each part of its columns, is written
-//! by one tile alone; the waits
+//! tiles of a step which may run at once write disjoint parts, and that a state, or each head of a cache, is written by one
+//! tile alone; the waits
 //! of the tile program keep a step that writes bytes apart from every other that touches them. The host reads and
 //! writes only while nothing runs.
 #![allow(unsafe_code)]
@@ -13,6 +13,7 @@ use crate::pages::{HUGE, Pages};
 use crate::panel::ROWS;
 use bytemuck::Pod;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result};
+use inkstone_tensor::cache::{Cache, RUN};
 use inkstone_tensor::{DType, NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;
@@ -222,10 +223,10 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..][..bytes]
     }
 
-    /// Some columns of its rows.
-    pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'a> {
-        let whole = self.bytes.as_ptr().wrapping_sub(self.first * self.row);
-        Columns::new(Shape { ty: self.ty, row: self.row }, whole, self.first..self.first + self.count, cols)
+    /// What it has, if it is a whole cache, of one of so many KV heads.
+    pub(crate) fn head(&self, kv_heads: usize, head: usize) -> HeadRows<'a> {
+        let cache = Cache::of(&self.ty, self.count);
+        HeadRows::new(Shape { ty: self.ty, row: self.row }, self.bytes.as_ptr(), cache, kv_heads, head)
     }
 
     /// The encoded bytes of `count` rows, or as many as there are, from row `row` of the whole on.
@@ -252,48 +253,59 @@ impl<'a> View<'a> {
     }
 }
 
-/// Some columns of the rows of a matrix, to be read.
-pub(crate) struct Columns<'a> {
+/// What a cache has of one KV head, to be read.
+pub(crate) struct HeadRows<'a> {
     pub(crate) dtype: DType,
-    /// Values of a row before those that were asked for: columns are whole blocks of the dtype.
+    /// Values of a row before those of the head: what is read is whole blocks of the dtype.
     pub(crate) skip: usize,
-    /// Where they begin in the first row of the whole.
+    /// Where what is read of it begins in the first row.
     start: *const u8,
     /// Bytes from a row to the next.
     stride: usize,
-    /// Bytes of a row.
+    /// Bytes that are read of a row.
     bytes: usize,
-    rows: Range<usize>,
+    cache: Cache,
+    /// Which of the heads of the cache it is, or is part of.
+    head: usize,
     _memory: std::marker::PhantomData<&'a [u8]>,
 }
 
-impl<'a> Columns<'a> {
-    /// Of a matrix that begins at `whole`, of which these rows, and blocks that have these columns, may be read for as long
-    /// as this lives.
-    fn new(Shape { ty, row: stride }: Shape, whole: *const u8, rows: Range<usize>, cols: Range<usize>) -> Columns<'a> {
+impl<'a> HeadRows<'a> {
+    /// Of a cache that begins at `whole`: what it has of KV head `head` of `kv_heads` may be read for as long as this lives.
+    fn new(Shape { ty, row: stride }: Shape, whole: *const u8, cache: Cache, kv_heads: usize, head: usize) -> Self {
         let (block, bytes) = (ty.dtype.block(), ty.dtype.block_bytes());
-        let blocks = cols.start / block..cols.end.div_ceil(block);
-        assert!(blocks.start <= blocks.end && blocks.end * block <= ty.cols, "columns {cols:?} of {ty}");
-        Columns {
+        // KV heads of a row.
+        let together = kv_heads / cache.heads;
+        let (dim, at) = (ty.cols / together, head % together);
+        let blocks = at * dim / block..((at + 1) * dim).div_ceil(block);
+        assert!(head < kv_heads && blocks.end * block <= ty.cols, "head {head} of {kv_heads} of {ty}");
+        HeadRows {
             dtype: ty.dtype,
-            skip: cols.start - blocks.start * block,
+            skip: at * dim - blocks.start * block,
             start: whole.wrapping_add(blocks.start * bytes),
             stride,
             bytes: blocks.len() * bytes,
-            rows,
+            cache,
+            head: head / together,
             _memory: std::marker::PhantomData,
         }
     }
 
-    /// The encoded bytes of neighbouring rows, counted from the beginning of the whole.
+    /// The encoded bytes at places of one [`RUN`].
     #[inline(always)]
-    pub(crate) fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
-        let all = &self.rows;
-        assert!(all.start <= rows.start && rows.end <= all.end, "rows {rows:?} of {all:?}");
-        let first = self.start.wrapping_add(rows.start * self.stride);
+    pub(crate) fn rows(&self, places: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
+        let count = places.len();
+        let first = match count {
+            0 => self.start,
+            _ => {
+                let rows = [places.start, places.end - 1].map(|place| self.cache.row(self.head, place));
+                assert!(rows[1] - rows[0] < count, "places {places:?} are not of one run of {RUN}");
+                self.start.wrapping_add(rows[0] * self.stride)
+            }
+        };
         let (stride, bytes) = (self.stride, self.bytes);
-        // SAFETY: rows and columns are those of the view that this was made of.
-        (0..rows.len()).map(move |i| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
+        // SAFETY: they are rows of the head, of the view that this was made of.
+        (0..count).map(move |i| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
     }
 
     /// Values in a row.
@@ -302,14 +314,17 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What a tile writes: some columns of some rows of a matrix, and nothing else.
+/// What a tile writes: some columns of some rows of a matrix, or some heads of a cache, and nothing else.
 pub struct ViewMut<'a> {
     /// The type of the whole.
     pub ty: Type,
-    /// Its rows.
+    /// Its rows; none of a cache that is cut by heads.
     pub rows: Range<usize>,
     /// Its columns.
     pub cols: Range<usize>,
+    /// Of a cache: its heads.
+    pub heads: Range<usize>,
+    cache: Cache,
     /// Bytes of a row.
     row: usize,
     place: Place,
@@ -325,7 +340,19 @@ impl ViewMut<'_> {
     pub(crate) unsafe fn new(Shape { ty, row }: Shape, place: Place, rows: Range<usize>, cols: Range<usize>) -> Self {
         let end = rows.end.saturating_mul(row);
         assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
-        ViewMut { ty, rows, cols, row, place, _memory: std::marker::PhantomData }
+        let cache = Cache::of(&ty, rows.end);
+        ViewMut { ty, rows, cols, heads: 0..cache.heads, cache, row, place, _memory: std::marker::PhantomData }
+    }
+
+    /// The heads `heads` of a cache of so many rows that lies at `place`.
+    ///
+    /// # Safety
+    /// The place is alive, and nobody else touches the rows of these heads, for as long as the view lives.
+    pub(crate) unsafe fn of_heads(shape: Shape, place: Place, rows: usize, heads: Range<usize>) -> Self {
+        // SAFETY: the caller's promise; it reaches no rows but those of its heads.
+        let whole = unsafe { ViewMut::new(shape, place, 0..rows, 0..shape.ty.cols) };
+        assert!(heads.end <= whole.cache.heads, "heads {heads:?} of {}", shape.ty);
+        ViewMut { rows: 0..0, heads, ..whole }
     }
 
     /// Its part of a row, counted from the beginning of the whole.
@@ -343,10 +370,19 @@ impl ViewMut<'_> {
         bytemuck::cast_slice_mut(self.row_bytes(row))
     }
 
-    /// Some of its columns, to be read; nothing is written meanwhile.
-    pub(crate) fn columns(&self, cols: Range<usize>) -> Columns<'_> {
-        assert!(self.cols.start <= cols.start && cols.end <= self.cols.end, "columns {cols:?} of {:?}", self.cols);
-        Columns::new(Shape { ty: self.ty, row: self.row }, self.place.start, self.rows.clone(), cols)
+    /// The row of one of its heads of a cache, at a place.
+    pub fn head_bytes(&mut self, head: usize, place: usize) -> &mut [u8] {
+        assert!(self.heads.contains(&head), "head {head} of {:?}", self.heads);
+        let from = self.cache.row(head, place) * self.row;
+        // SAFETY: the row is of the view's own heads, and `&mut self` lends one at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), self.row) }
+    }
+
+    /// What it has of one of so many KV heads of a cache, to be read; nothing is written meanwhile.
+    pub(crate) fn head(&self, kv_heads: usize, head: usize) -> HeadRows<'_> {
+        let rows = HeadRows::new(Shape { ty: self.ty, row: self.row }, self.place.start, self.cache, kv_heads, head);
+        assert!(self.heads.contains(&rows.head), "head {} of {:?}", rows.head, self.heads);
+        rows
     }
 
     /// All words, if it is all columns of its rows.

@@ -289,8 +289,14 @@ impl Program {
         });
         let ins: SmallVec<[View; 16]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
+            if o.cut.cols
+                && let Dim::Slots(heads) = o.shape.ty.rows
+            {
+                let (rows, heads) = (o.shape.ty.rows.at(&sizes), grid.part(col_block, heads));
+                // SAFETY: as below; no other tile has these heads.
+                return unsafe { ViewMut::of_heads(o.shape, o.place, rows, heads) };
+            }
             let cols = match o.cut.cols {
-                true if o.shape.ty.state => grid.part(col_block, o.shape.ty.cols),
                 true => {
                     let cols = |block| grid.columns(block, o.first_block, o.shape.ty.cols);
                     cols(col_block).start..cols(last_block).end

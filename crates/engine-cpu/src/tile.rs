@@ -2,6 +2,7 @@
 
 use crate::memory::{View, ViewMut};
 use crate::scratch::Scratch;
+use inkstone_tensor::cache::RUN;
 use inkstone_tensor::step::{Row, StepError, StepView, rows};
 use inkstone_tensor::{Op, Sizes};
 use std::ops::Range;
@@ -55,10 +56,10 @@ impl<'a> Places<'a> {
         Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
     }
 
-    /// Of a position and those behind it that lie on its page, at most `count`.
+    /// Of a position and those behind it that lie with it, on its page and in a [`RUN`] of a cache, at most `count`.
     pub(crate) fn run(&self, position: usize, count: usize) -> Result<Range<usize>, StepError> {
         let place = self.at(position)?;
-        Ok(place..place + count.min(self.page - position % self.page))
+        Ok(place..place + count.min(self.page - position % self.page).min(RUN - place % RUN))
     }
 
     /// Of a position.

@@ -16,6 +16,8 @@ use smallvec::smallvec;
 use std::sync::Arc;
 
 const F64: Numerics = Numerics::DEFINITION;
+/// Places of caches.
+const SLOTS: usize = 8;
 
 /// A kernel from outside for the region `name`.
 fn kernel(name: &'static str, entry: Entry, members: &'static [(&'static str, Numerics)]) -> Kernel {
@@ -72,7 +74,7 @@ fn each_tile_has_columns_of_one_result() {
 
 /// Writes two caches.
 fn write_both() -> Op {
-    let cache = Type::f32(Dim::Slots, COLS).state();
+    let cache = Type::f32(Dim::Slots(1), COLS).state();
     let mut body = Body::default();
     let [x, rows, a, b, c, d] = [TYPE, STEP_ROWS, cache, cache, cache, cache].map(|ty| body.value(ty));
     let write = |from, to| Node { op: KvWrite { group: 0 }.into(), ins: smallvec![from, x, rows], outs: smallvec![to] };
@@ -95,7 +97,7 @@ fn fill_both(tile: &mut Tile) -> Result<(), StepError> {
 
 #[test]
 fn a_region_updates_several_states_in_place() {
-    let cache = Type::f32(Dim::Slots, COLS).state();
+    let cache = Type::f32(Dim::Slots(1), COLS).state();
     let state = |id, value, write| {
         let (region, cut) = (Region::State(id), Cut::default());
         Arg { region, offset: 0, ty: cache, value, write, cut }
@@ -106,7 +108,7 @@ fn a_region_updates_several_states_in_place() {
     let slot = |name: &str| StateSlot { name: name.into(), ty: cache };
     let ports = vec![(Port::Hidden, TYPE), (Port::Rows, STEP_ROWS)];
     let interface = Interface { states: vec![slot("a"), slot("b")], ports, ..Interface::default() };
-    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: 8 };
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
     let plan = Plan { interface: Arc::new(interface), bucket, ..plan(vec![write]) };
 
     let options = EngineOptions::default().with_kernel(kernel("write_both", fill_both, &[("kv_write", F64)]));
@@ -123,9 +125,9 @@ fn a_region_updates_several_states_in_place() {
     }
 }
 
-/// A value, and a cache that is written in parts of its columns, by tiles of so many rows.
+/// A value, and a cache that is written head by head, by tiles of so many rows.
 fn parts_plan(row_block: usize, cut: bool) -> Plan {
-    let cache = Type::f32(Dim::Slots, COLS).state();
+    let cache = Type::cache(DType::F32, 4, COLS / 4);
     let mut body = Body::default();
     let [x, rows, before, y, after] = [TYPE, STEP_ROWS, cache, TYPE, cache].map(|ty| body.value(ty));
     body.nodes = vec![
@@ -144,28 +146,32 @@ fn parts_plan(row_block: usize, cut: bool) -> Plan {
     (step.grid.col_block, step.grid.col_blocks) = (COLS / 4, 4);
     let states = vec![StateSlot { name: "a".into(), ty: cache }];
     let ports = vec![(Port::Hidden, TYPE), (Port::Rows, STEP_ROWS), (Port::Logits, TYPE)];
-    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: 8 };
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
     Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
 }
 
-/// Fills the tile's part of the first places with where it begins.
+/// Fills the first places of the tile's heads with their number, and one more a place.
 fn fill_parts(tile: &mut Tile) -> Result<(), StepError> {
     let [_, cache] = &mut *tile.outs else { panic!("not two results") };
-    let from = cache.cols.start as f32;
-    (0..tile.sizes.rows).for_each(|row| cache.row::<f32>(row).fill(from));
+    for head in cache.heads.clone() {
+        for place in 0..tile.sizes.rows {
+            bytemuck::cast_slice_mut(cache.head_bytes(head, place)).fill((10 * head + place) as f32);
+        }
+    }
     Ok(())
 }
 
 #[test]
-fn tiles_write_parts_of_a_state_if_each_has_all_rows() {
+fn tiles_write_heads_of_a_cache_if_each_has_all_rows() {
     let members = &[("map", F64), ("kv_write", F64)];
     let options = EngineOptions::default().threads(3).with_kernel(kernel("parts", fill_parts, members));
     let mut rig = Rig::new(&options, parts_plan(usize::MAX, true)).unwrap();
     rig.feed(&[1.0, 2.0]).unwrap();
     let ticket = rig.submit().unwrap();
-    let mut found = vec![0f32; 2 * COLS];
+    let mut found = vec![0f32; SLOTS * COLS];
     rig.queue.read(ticket, &rig.bind.states[0], 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
-    let wanted: Vec<f32> = (0..2 * COLS).map(|i| (i % COLS / (COLS / 4) * (COLS / 4)) as f32).collect();
+    let rows = (0..4).flat_map(|head| (0..SLOTS).map(move |place| if place < 2 { 10 * head + place } else { 0 }));
+    let wanted: Vec<f32> = rows.flat_map(|row| [row as f32; COLS / 4]).collect();
     assert_eq!(found, wanted);
     for plan in [parts_plan(4, true), parts_plan(usize::MAX, false)] {
         let tiles = plan.steps[0].grid.tiles(&plan.bucket);

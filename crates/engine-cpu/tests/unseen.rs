@@ -4,6 +4,7 @@ mod rig;
 
 use inkstone_compute::{Arg, EngineOptions, Grid, Interface, Plan, Port, Region, StateSlot, Step};
 use inkstone_engine_cpu::Set;
+use inkstone_tensor::cache::Cache;
 use inkstone_tensor::ops::Attend;
 use inkstone_tensor::step::{LogitWish, ROWS as STEP_ROWS, SeqStep, StepBuffer};
 use inkstone_tensor::{DType, Dim, Sizes, Type};
@@ -23,7 +24,7 @@ const WIDTH: usize = KV_HEADS * DIM;
 
 /// Attention alone, with caches of this dtype.
 fn attention(set: Set, dtype: DType) -> Plan {
-    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::new(dtype, Dim::Slots, WIDTH).state());
+    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(dtype, KV_HEADS, DIM));
     let place = |region, ty, value| Arg { region, ty, value, ..input() };
     let args = [
         place(Region::Port(Port::Hidden), x, 0),
@@ -86,13 +87,15 @@ fn values_behind_a_row_change_no_bit_of_it_even_if_they_are_not_finite() {
             let caches = [1, 2].map(|seed| encoded(dtype, &made_up(PLACES * WIDTH, seed)));
             let wanted = results(&mut rig, &caches);
             assert!(wanted.iter().all(|y| f32::from_bits(*y).is_finite() && *y != 0), "{dtype} on {}", set.name());
-            let place = dtype.row_bytes(WIDTH).unwrap();
-            for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(|x| encoded(dtype, &[x; WIDTH])) {
+            let (bytes, lie) = (dtype.row_bytes(DIM).unwrap(), Cache { heads: KV_HEADS, slots: PLACES });
+            for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(|x| encoded(dtype, &[x; DIM])) {
                 for (row, position) in POSITIONS.into_iter().enumerate() {
                     let mut caches = caches.clone();
                     for cache in &mut caches {
-                        let behind = cache.chunks_exact_mut(place).skip(position as usize + 1);
-                        behind.for_each(|bytes| bytes.copy_from_slice(&poison));
+                        for place in position as usize + 1..PLACES {
+                            let rows = (0..KV_HEADS).map(|head| lie.row(head, place));
+                            rows.for_each(|row| cache[row * bytes..][..bytes].copy_from_slice(&poison));
+                        }
                     }
                     let found = results(&mut rig, &caches);
                     let same = found.iter().zip(&wanted).take_while(|(a, b)| a == b).count();

@@ -121,7 +121,7 @@ impl Graph {
         for (source, v) in self.inputs() {
             let (ty, array) = (self.body.ty(v), input(source));
             let rows = match ty.rows {
-                Dim::Slots => array.rows(),
+                Dim::Slots(_) => array.rows(),
                 rows => rows.at(&step.sizes(0)),
             };
             if !array.is_of(&ty) || array.rows() != rows {

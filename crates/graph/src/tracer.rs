@@ -11,7 +11,7 @@ use inkstone_tensor::body::{Node, ValueId};
 use inkstone_tensor::op::Types;
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::carry::CARRY;
-use inkstone_tensor::{DType, Dim, Op, Type, WeightSource};
+use inkstone_tensor::{DType, Op, Type, WeightSource};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -87,10 +87,10 @@ impl<'w> Tracer<'w> {
         self.give(Source::Port(port), value.id);
     }
 
-    /// Takes the keys or the values of one layer, `cols` a token in the encoding `dtype`; give it back with
-    /// [`Tracer::keep`].
-    pub fn cache(&self, name: &str, dtype: DType, cols: usize) -> State {
-        self.state(name, Type::new(dtype, Dim::Slots, cols))
+    /// Takes the keys or the values of one layer, `heads` rows of `dim` values a token in the encoding `dtype`
+    /// ([`Type::cache`]); give it back with [`Tracer::keep`].
+    pub fn cache(&self, name: &str, dtype: DType, heads: usize, dim: usize) -> State {
+        self.state(name, Type::cache(dtype, heads, dim))
     }
 
     /// Takes what sequences keep between steps.

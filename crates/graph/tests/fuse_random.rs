@@ -78,7 +78,7 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
     let (q, k) = (t.rope(norm(q), rows, &rope).unwrap(), t.rope(norm(k), rows, &rope).unwrap());
     // Caches of their own, or those that others have written and read.
     let n = states.len();
-    let cache = |name: &str| t.cache(&format!("{name}{n}"), DType::F32, WIDTH);
+    let cache = |name: &str| t.cache(&format!("{name}{n}"), DType::F32, HEADS, HEAD_DIM);
     let last = if how.is_multiple_of(3) { states.pop().zip(states.pop()) } else { None };
     let (cached, keys) = last.unwrap_or_else(|| (cache("v"), cache("k")));
     // The values may come from the turned keys.

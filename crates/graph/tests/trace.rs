@@ -114,7 +114,7 @@ fn a_state_that_is_not_given_back_is_found() {
 fn a_state_that_is_taken_twice_is_found() {
     let weights = Tensors::default();
     let t = Tracer::new("g", &weights);
-    let (a, b) = (t.cache("k", DType::F16, 8), t.cache("k", DType::F32, 8));
+    let (a, b) = (t.cache("k", DType::F16, 1, 8), t.cache("k", DType::F32, 1, 8));
     t.keep(a);
     t.keep(b);
     let message = t.finish().unwrap_err().to_string();
@@ -127,7 +127,7 @@ fn a_cache_that_cannot_be_encoded_is_refused() {
     let t = Tracer::new("g", &weights);
     let carry = t.carry();
     let rows = t.begin_step(&carry).unwrap();
-    let error = t.kv_write(t.cache("k", DType::Q2_K, 256), x(&t, 256), rows, 0).unwrap_err();
+    let error = t.kv_write(t.cache("k", DType::Q2_K, 1, 256), x(&t, 256), rows, 0).unwrap_err();
     assert!(error.to_string().contains("kv_write: operand 0 is state q2_k[Slots, 256]"), "{error}");
 }
 
@@ -140,7 +140,7 @@ fn ops_that_look_at_positions_take_the_rows_of_the_step() {
     let chosen = t.gather_rows(x(&t, 8)).unwrap();
     let rope = Rope { head_dim: 8, frequencies: [1.0].into(), magnitude: 1.0, pairs: Pairs::Halves };
     let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, group: 0 };
-    let (k, v) = (t.cache("k", DType::F32, 8), t.cache("v", DType::F32, 8));
+    let (k, v) = (t.cache("k", DType::F32, 1, 8), t.cache("v", DType::F32, 1, 8));
     let errors = [
         t.rope(chosen, rows, &rope).unwrap_err(),
         t.attend(chosen, &k, &v, rows, attend).unwrap_err(),

@@ -60,9 +60,9 @@ impl Layer<'_, '_> {
     pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
         let Layer { t, c, .. } = *self;
         let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: 1.0 / (c.head_dim as f64).sqrt(), group: 0 };
-        let [_, k_cols, v_cols] = qkv_cols(c);
-        let k = t.kv_write(t.cache(&self.name("k"), kv.keys, k_cols), k, rows, attend.group)?;
-        let v = t.kv_write(t.cache(&self.name("v"), kv.values, v_cols), v, rows, attend.group)?;
+        let cache = |name, dtype, dim| t.cache(&self.name(name), dtype, c.kv_heads, dim);
+        let k = t.kv_write(cache("k", kv.keys, c.head_dim), k, rows, attend.group)?;
+        let v = t.kv_write(cache("v", kv.values, c.value_dim), v, rows, attend.group)?;
         let y = t.attend(q, &k, &v, rows, attend)?;
         t.keep(k);
         t.keep(v);

@@ -16,6 +16,7 @@
 mod array;
 mod block;
 pub mod body;
+pub mod cache;
 mod custom;
 mod dtype;
 mod hash;

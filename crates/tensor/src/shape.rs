@@ -12,8 +12,8 @@ pub enum Dim {
     Rows,
     /// The rows of the step whose logits are wanted.
     LogitRows,
-    /// The places of a cache: pages times tokens a page.
-    Slots,
+    /// For each of so many heads the places of a cache: pages times tokens a page ([`Cache`](crate::cache::Cache)).
+    Slots(usize),
 }
 
 /// Values of the symbols: upper bounds in a plan (its bucket), true counts in a step.
@@ -34,7 +34,7 @@ impl Dim {
             Dim::N(n) => n,
             Dim::Rows => sizes.rows,
             Dim::LogitRows => sizes.logit_rows,
-            Dim::Slots => sizes.slots,
+            Dim::Slots(heads) => sizes.slots.saturating_mul(heads),
         }
     }
 }
@@ -43,6 +43,8 @@ impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Dim::N(n) => write!(f, "{n}"),
+            Dim::Slots(1) => f.write_str("Slots"),
+            Dim::Slots(heads) => write!(f, "{heads} Slots"),
             symbol => write!(f, "{symbol:?}"),
         }
     }

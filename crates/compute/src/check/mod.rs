@@ -176,7 +176,10 @@ fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
         return Err(format!("operand {a} {} is cut by columns, allowed: results", a.ty));
     }
     if let Some(a) = step.outs().find(|a| a.cut.cols && a.ty.state && !grid.parts(&a.ty)) {
-        return Err(format!("state {a} {} is cut into {} parts that are no whole blocks", a.ty, grid.col_blocks));
+        return Err(format!(
+            "state {a} {} has no equal number of heads for each of {} blocks of columns",
+            a.ty, grid.col_blocks
+        ));
     }
     let cut = step.outs().filter(|a| a.cut.cols && !a.ty.state).map(|a| grid.blocks_of(a.ty.cols));
     let takes = cut.fold(0, usize::saturating_add).max(1);

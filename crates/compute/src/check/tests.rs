@@ -16,7 +16,7 @@ const BUCKET: Sizes = Sizes { rows: 4, logit_rows: 1, slots: 32 };
 fn good() -> Plan {
     let mut b = PlanBuilder::new("p", BUCKET);
     let carry = b.state("carry", carry::CARRY);
-    let cache = b.state("k", Type::new(DType::F16, Dim::Slots, 8).state());
+    let cache = b.state("k", Type::new(DType::F16, Dim::Slots(1), 8).state());
     let table = b.weight("table", Type::f32(Dim::N(5), 8), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 8));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
@@ -153,7 +153,7 @@ fn a_region_may_write_several_states() {
 /// Writes two caches.
 fn cache_twice() -> Body {
     let mut body = Body::default();
-    let cache = Type::new(DType::F16, Dim::Slots, 8).state();
+    let cache = Type::new(DType::F16, Dim::Slots(1), 8).state();
     let [a, b] = [0, 1].map(|_| body.value(cache));
     let (x, rows) = (body.value(Type::f32(Dim::Rows, 8)), body.value(ROWS));
     let [c, d] = [0, 1].map(|_| body.value(cache));

@@ -204,17 +204,21 @@ fn ropes() -> Vec<Case> {
     kinds.enumerate().map(case).collect()
 }
 
-/// Caches of random values, far into their sequences: over borders of blocks and of what is done apart.
+/// Caches of random values, far into their sequences: over borders of blocks and of what is done apart. Heads lie apart, and
+/// those of the keys in one row, too.
 fn attends() -> Vec<Case> {
-    let cache = |dtype, cols| Operand::Values(Type::new(dtype, Dim::Slots, cols).state());
     let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && *d != DType::Q8_A;
     let mut cases = Vec::new();
     for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
-        let (keys, values) = (kv_heads * key, kv_heads * value);
-        for dtype in encodable().filter(|d| fits(keys, d) && fits(values, d)) {
+        for dtype in encodable().filter(|d| fits(kv_heads * key, d) && fits(kv_heads * value, d)) {
             let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt(), group: 0 };
-            let operands = [x(heads * key), cache(dtype, keys), cache(dtype, values), Operand::Rows(VOCABULARY)];
-            cases.push(Case::new(attend, ROWS_OF_STEPS[i % 4], &operands));
+            let [apart, values] = [key, value].map(|dim| Type::cache(dtype, kv_heads, dim));
+            let one = Type::new(dtype, Dim::Slots(1), kv_heads * key).state();
+            for keys in std::iter::once(apart).chain((one != apart).then_some(one)) {
+                let caches = [keys, values].map(Operand::Values);
+                let operands = [x(heads * key), caches[0], caches[1], Operand::Rows(VOCABULARY)];
+                cases.push(Case::new(attend, ROWS_OF_STEPS[i % 4], &operands));
+            }
         }
     }
     cases

@@ -177,17 +177,17 @@ struct Composition {
 
 /// All that a step of a model does but its layers in between.
 fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Composition, Stop> {
-    let zeros = |ty: &Type, rows: usize| Array::zeros(ty.dtype, rows, ty.cols).map_err(Stop::from);
+    let bucket = c.bucket;
+    let zeros = |ty: &Type| Array::zeros(ty.dtype, ty.rows.at(&bucket), ty.cols).map_err(Stop::from);
     let dim = s.heads * s.key_dim;
-    let cache = |dtype, cols| Type::new(dtype, Dim::Slots, cols).state();
-    let (keys, values) = (cache(s.keys, s.kv_heads * s.key_dim), cache(s.values, s.kv_heads * s.value_dim));
+    let (keys, values) = (Type::cache(s.keys, s.kv_heads, s.key_dim), Type::cache(s.values, s.kv_heads, s.value_dim));
     let carry = c.state("carry", carry::CARRY, first_carry()?);
-    let k_cache = c.state("keys", keys, zeros(&keys, s.slots())?);
-    let v_cache = c.state("values", values, zeros(&values, s.slots())?);
-    let history = c.state("history", HISTORY, zeros(&HISTORY, s.slots())?);
+    let k_cache = c.state("keys", keys, zeros(&keys)?);
+    let v_cache = c.state("values", values, zeros(&values)?);
+    let history = c.state("history", HISTORY, zeros(&HISTORY)?);
     let table = c.weight("table", Embed { by: By::Token }, VOCABULARY, dim, random)?;
-    let to_keys = c.weight("keys", Linear, keys.cols, dim, random)?;
-    let to_values = c.weight("values", Linear, values.cols, dim, random)?;
+    let to_keys = c.weight("keys", Linear, s.kv_heads * s.key_dim, dim, random)?;
+    let to_values = c.weight("values", Linear, s.kv_heads * s.value_dim, dim, random)?;
     let attended = c.plan.port(Port::Hidden, Type::f32(Dim::Rows, s.heads * s.value_dim));
     let gathered = c.plan.port(Port::Logits, Type::f32(Dim::LogitRows, s.heads * s.value_dim));
     let records = c.plan.port(Port::Records, RECORDS);

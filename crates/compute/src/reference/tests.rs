@@ -48,7 +48,7 @@ fn plan(slots: usize, op: Op) -> Plan {
 fn plan_by(by: By, slots: usize, op: Op) -> Plan {
     let mut b = PlanBuilder::new("p", Sizes { rows: ROWS_AT_ONCE, logit_rows: 1, slots });
     let carry = b.state("carry", carry::CARRY);
-    let cache = b.state("k", Type::f32(Dim::Slots, COLS).state());
+    let cache = b.state("k", Type::f32(Dim::Slots(1), COLS).state());
     let table = b.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, COLS));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
@@ -392,7 +392,7 @@ fn one_buffer_for_two_states_is_an_error() {
     let engine = engine();
     let x = plan(16, add());
     let mut body = Body::default();
-    let cache = Type::f32(Dim::Slots, COLS).state();
+    let cache = Type::f32(Dim::Slots(1), COLS).state();
     let [a, b] = [0, 1].map(|_| body.value(cache));
     let (v, rows) = (body.value(Type::f32(Dim::Rows, COLS)), body.value(ROWS));
     let [c, d] = [0, 1].map(|_| body.value(cache));

@@ -33,7 +33,7 @@ fn plan() -> Plan {
     let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
     let mut b = PlanBuilder::new("body+head", BUCKET);
     let carry = b.state("carry", carry::CARRY);
-    let cache = Type::new(DType::F32, Dim::Slots, 16).state();
+    let cache = Type::new(DType::F32, Dim::Slots(1), 16).state();
     let caches = [0, 1].map(|layer| [b.state(&format!("k{layer}"), cache), b.state(&format!("v{layer}"), cache)]);
     let table = b.weight("table", Type::f32(Dim::N(9), 16), Layout::FILE, Numerics::DEFINITION);
     let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 16));

@@ -2,7 +2,7 @@
 
 use super::attend::BLOCK;
 use crate::isa::{Floats, LANES};
-use crate::memory::Columns;
+use crate::memory::HeadRows;
 use crate::tile::Places;
 use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
@@ -24,7 +24,7 @@ impl<'a> BlockRows<'a> {
     /// Of these positions, as many as a block has.
     pub(super) fn find(
         &mut self,
-        caches: [&Columns<'a>; 2],
+        caches: [&HeadRows<'a>; 2],
         places: &Places,
         positions: Range<usize>,
     ) -> Result<(), StepError> {

@@ -45,15 +45,17 @@ pub(super) fn kv_write(tile: &mut Tile) -> Result<(), StepError> {
     let cache = &mut tile.outs[0];
     for (r, row) in step_rows(&rows).enumerate() {
         let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
-        write_row(cache, place, x.row(r));
+        write_heads(cache, place, x.row(r));
     }
     Ok(())
 }
 
-/// Floats in the dtype of a cache.
-pub(super) fn write_row(cache: &mut ViewMut, place: usize, x: &[f32]) {
+/// The heads of a position in the dtype of a cache: those that a tile has of it.
+pub(super) fn write_heads(cache: &mut ViewMut, place: usize, x: &[f32]) {
     let encode = cache.ty.dtype.info().encode.expect("infer takes caches that can be encoded");
-    encode(x, cache.row_bytes(place));
+    for (head, x) in cache.heads.clone().zip(x.chunks_exact(cache.ty.cols)) {
+        encode(x, cache.head_bytes(head, place));
+    }
 }
 
 pub(super) fn history_write(tile: &mut Tile) -> Result<(), StepError> {

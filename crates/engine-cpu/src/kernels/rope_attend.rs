@@ -1,8 +1,8 @@
 //! Attention with what comes before it: a tile has all rows and one KV head with its queries, turns them, writes the head's
-//! part of both caches and reads it again. No tile touches another head's columns, so none waits for another.
+//! rows of both caches and reads them again. No tile touches another head's rows, so none waits for another.
 
 use super::attend::{Head, Queries};
-use super::copies::write_row;
+use super::copies::write_heads;
 use super::decoded::decode_row;
 use super::rope::{angles, rotate};
 use super::{on, rms_norm};
@@ -12,17 +12,20 @@ use crate::tile::{Places, Tile, step_rows};
 use inkstone_compute::Tiling;
 use inkstone_tensor::ops::{Attend, KvWrite, Rope};
 use inkstone_tensor::step::{Row, StepError};
-use inkstone_tensor::{Op, Type};
+use inkstone_tensor::{Dim, Op, Type};
 use smallvec::SmallVec;
 
-/// A KV head a tile; all of them where one is no whole blocks of a cache.
+/// A KV head a tile; all of them where a cache has them in one row.
 pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
     let Op::Region(region) = op else { return Tiling::WHOLE };
     let attend = region.body.nodes.iter().find_map(|n| if let Op::Attend(op) = &n.op { Some(op) } else { None });
     let (Some(attend), [x, caches @ ..]) = (attend, outs) else { return Tiling::WHOLE };
     let heads = attend.kv_heads.max(1);
-    let whole = |cache: &Type| cache.cols.is_multiple_of(heads.saturating_mul(cache.dtype.block()));
-    if caches.iter().all(whole) { Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE } } else { Tiling::WHOLE }
+    if caches.iter().all(|cache| cache.rows == Dim::Slots(heads)) {
+        Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE }
+    } else {
+        Tiling::WHOLE
+    }
 }
 
 pub(super) fn rope_attend<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
@@ -108,8 +111,8 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
         let place = |group| Places::of(tile.step, row.seq, group, tile.sizes.slots)?.at(row.position as usize);
         q.turn(isa, &q.x.row(r)[cols(group * k_dim)], row.position, room, turned);
         k.turn(isa, &k.x.row(r)[k_cols.clone()], row.position, room, key);
-        write_row(keys, place(writes[0].group)?, key);
-        write_row(values, place(writes[1].group)?, &v.row(r)[cols(v_dim)]);
+        write_heads(keys, place(writes[0].group)?, key);
+        write_heads(values, place(writes[1].group)?, &v.row(r)[cols(v_dim)]);
     }
     // Rows of one sequence are neighbours.
     let mut first = 0;
@@ -117,8 +120,8 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
         let count = all[first..].iter().take_while(|r| r.seq == all[first].seq).count();
         let places = Places::of(tile.step, all[first].seq, op.group, tile.sizes.slots)?;
         for (at, kv_head) in kv_heads.clone().enumerate() {
-            let part = |width: usize| kv_head * width..(kv_head + 1) * width;
-            let head = Head::new(op, [keys.columns(part(k_dim)), values.columns(part(v_dim))], [k_dim, v_dim]);
+            let caches = [&*keys, &*values].map(|cache| cache.head(op.kv_heads, kv_head));
+            let head = Head::new(op, caches, [k_dim, v_dim]);
             let (turned, floats) = tile.scratch.floats(queries + head.floats(count)).split_at_mut(queries);
             let x = &turned[first * stride + at * group * k_dim..];
             let seen =

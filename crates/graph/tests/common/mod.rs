@@ -67,8 +67,8 @@ fn block(t: &Tracer, layer: usize, x: Value, rows: Value) -> Result<Value> {
     let q = t.rope(t.linear(h, matrix("attn_q", q_cols, WIDTH)?, bias("attn_q", q_cols)?)?, rows, &rope)?;
     let k = t.rope(t.linear(h, matrix("attn_k", kv_cols, WIDTH)?, None)?, rows, &rope)?;
     let v = t.linear(h, matrix("attn_v", kv_cols, WIDTH)?, None)?;
-    let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), DType::F16, kv_cols), k, rows, 0)?;
-    let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), DType::F32, kv_cols), v, rows, 0)?;
+    let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), DType::F16, KV_HEADS, HEAD_DIM), k, rows, 0)?;
+    let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), DType::F32, KV_HEADS, HEAD_DIM), v, rows, 0)?;
     let scale = 1.0 / (HEAD_DIM as f64).sqrt();
     let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, group: 0 })?;
     t.keep(k);

@@ -131,8 +131,8 @@ impl Layer<'_, '_> {
     fn run(&self, x: Value, rows: Value) -> Result<Value> {
         let t = self.t;
         let [q, k, v] = self.qkv(self.norm("attn_norm", x)?, rows)?;
-        let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), DType::F16, KV), k, rows, 0)?;
-        let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), DType::F32, KV), v, rows, 0)?;
+        let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), DType::F16, KV_HEADS, HEAD_DIM), k, rows, 0)?;
+        let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), DType::F32, KV_HEADS, HEAD_DIM), v, rows, 0)?;
         let scale = 1.0 / (HEAD_DIM as f64).sqrt();
         let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, group: 0 })?;
         t.keep(k);

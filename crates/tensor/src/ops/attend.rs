@@ -1,5 +1,6 @@
 use super::{dot, one};
 use crate::array::{collect, zeros};
+use crate::cache::Cache;
 use crate::math;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{GROUPS, ROWS, Row, StepView, rows};
@@ -37,18 +38,29 @@ impl OpDef for Attend {
             ins.some(0, &format!("f32[Rows, {heads} heads]"), |q| q.rows == Dim::Rows && split && q.cols % heads == 0)?;
         ins.f32(0)?;
         let head_dim = q.cols / heads;
-        let cache = |t: &Type| t.state && t.rows == Dim::Slots && t.dtype.info().decode.is_some();
-        let keys = format!("a cache [Slots, {kv_heads} * {head_dim}]");
-        ins.some(1, &keys, |k| cache(k) && k.cols == kv_heads * head_dim)?;
-        let v = ins.some(2, &format!("a cache [Slots, {kv_heads} heads]"), |v| cache(v) && v.cols % kv_heads == 0)?;
+        // Values of a KV head in a cache, each of whose rows has one or several of them.
+        let dim = |t: &Type| match t.rows {
+            Dim::Slots(n) if n > 0 && kv_heads % n == 0 && t.state && t.dtype.info().decode.is_some() => {
+                let heads = kv_heads / n;
+                t.cols.is_multiple_of(heads).then_some(t.cols / heads)
+            }
+            _ => None,
+        };
+        ins.some(1, &format!("a cache of {kv_heads} heads of {head_dim} keys"), |k| dim(k) == Some(head_dim))?;
+        let v = ins.some(2, &format!("a cache of {kv_heads} heads"), |v| dim(v).is_some())?;
         ins.is(3, ROWS)?;
-        Ok(Types::from_slice(&[Type::f32(q.rows, v.cols / kv_heads * heads)]))
+        Ok(Types::from_slice(&[Type::f32(q.rows, dim(&v).unwrap_or_default().saturating_mul(heads))]))
     }
 
     fn eval(&self, step: &StepView, ins: Arrays) -> Arrays {
         let [q, k, v] = [&ins[0], &ins[1], &ins[2]];
         let rows: Vec<Row> = rows(ins[3].all()).collect();
-        let (k_dim, v_dim) = (k.cols() / self.kv_heads, v.cols() / self.kv_heads);
+        let k_dim = q.cols() / self.heads;
+        let apart = self.kv_heads * k_dim / k.cols();
+        let slots = k.rows() / apart;
+        let [k, v] = [k, v].map(|cache| (cache, Cache { heads: cache.rows() / slots.max(1), slots }));
+        let width = |(cache, lie): (&Array, Cache)| lie.heads * cache.cols();
+        let v_dim = width(v) / self.kv_heads;
         // Keys and values of one sequence, decoded once for all of its rows.
         let (mut of, mut keys, mut values) = (None, Vec::new(), Vec::new());
         one(Array::from_rows(q.rows(), v_dim * self.heads, |r, out| {
@@ -57,22 +69,21 @@ impl OpDef for Attend {
                 of = Some(row.seq);
                 let reach =
                     rows.iter().filter(|o| o.seq == row.seq).map(|o| o.position as usize + 1).max().unwrap_or(0);
-                keys = self.decoded(step, k, row.seq, reach);
-                values = self.decoded(step, v, row.seq, reach);
+                [keys, values] = [k, v].map(|(cache, lie)| self.decoded(step, cache, lie, row.seq, reach));
             }
             let n = row.position as usize + 1;
             let mut sums = zeros::<f64>(v_dim);
             for head in 0..self.heads {
                 let kv_head = head / (self.heads / self.kv_heads);
                 let query = &q.row(r)[head * k_dim..][..k_dim];
-                let key = |t: usize| &keys[t * k.cols() + kv_head * k_dim..][..k_dim];
+                let key = |t: usize| &keys[t * width(k) + kv_head * k_dim..][..k_dim];
                 let scores = collect(n, (0..n).map(|t| dot(query, key(t)) * self.scale));
                 let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let weights = collect(n, scores.iter().map(|s| math::exp(s - max)));
                 let total: f64 = weights.iter().sum();
                 sums.fill(0.0);
                 for (t, weight) in weights.iter().enumerate() {
-                    let value = &values[t * v.cols() + kv_head * v_dim..][..v_dim];
+                    let value = &values[t * width(v) + kv_head * v_dim..][..v_dim];
                     sums.iter_mut().zip(value).for_each(|(sum, v)| *sum += weight * f64::from(*v));
                 }
                 let out = &mut out[head * v_dim..][..v_dim];
@@ -95,10 +106,12 @@ impl OpDef for Attend {
 }
 
 impl Attend {
-    fn decoded(&self, step: &StepView, cache: &Array, seq: u32, reach: usize) -> Vec<f32> {
-        let mut values = zeros::<f32>(reach.saturating_mul(cache.cols()));
-        for (t, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
-            cache.decode_row(step.place(seq as usize, self.group, t), row);
+    /// The heads of each position, one after the other.
+    fn decoded(&self, step: &StepView, cache: &Array, lie: Cache, seq: u32, reach: usize) -> Vec<f32> {
+        let mut values = zeros::<f32>(reach.saturating_mul(lie.heads * cache.cols()));
+        for (i, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
+            let (t, head) = (i / lie.heads, i % lie.heads);
+            cache.decode_row(lie.row(head, step.place(seq as usize, self.group, t)), row);
         }
         values
     }

@@ -12,7 +12,7 @@ pub struct HistoryWrite {
 }
 
 /// The type of the history.
-pub const HISTORY: Type = Type::u32(Dim::Slots, 1).state();
+pub const HISTORY: Type = Type::u32(Dim::Slots(1), 1).state();
 
 impl OpDef for HistoryWrite {
     fn name(&self) -> &'static str {

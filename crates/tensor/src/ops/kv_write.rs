@@ -1,10 +1,11 @@
 use super::one;
+use crate::cache::Cache;
 use crate::op::{Arrays, Consumed, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{GROUPS, ROWS, StepView, rows};
 use crate::{Dim, Sizes, Type};
 
-/// `(cache, x, rows) -> cache`: each row of x, encoded in the cache's dtype, at the place of its position. A cache holds
-/// the keys or the values of one layer.
+/// `(cache, x, rows) -> cache`: the heads of each row of x, encoded in the cache's dtype, at the place of its position. A
+/// cache holds the keys or the values of one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KvWrite {
     /// The layer group whose page table is used.
@@ -31,9 +32,10 @@ impl OpDef for KvWrite {
         let fits = |c: &Type| {
             let info = c.dtype.info();
             let codec = info.encode.is_some() && info.decode.is_some();
-            c.state && codec && (c.rows, c.cols) == (Dim::Slots, x.cols) && self.group < GROUPS
+            let heads = matches!(c.rows, Dim::Slots(n) if n > 0 && n.checked_mul(c.cols) == Some(x.cols));
+            c.state && codec && heads && self.group < GROUPS
         };
-        let cache = ins.some(0, &format!("a state [Slots, {}] that can be encoded", x.cols), fits)?;
+        let cache = ins.some(0, &format!("a state [heads Slots, {} / heads] that can be encoded", x.cols), fits)?;
         ins.is(2, ROWS)?;
         Ok(Types::from_slice(&[cache]))
     }
@@ -41,14 +43,20 @@ impl OpDef for KvWrite {
     fn eval(&self, step: &StepView, mut ins: Arrays) -> Arrays {
         let mut cache = ins.remove(0);
         let (x, positions) = (&ins[0], rows(ins[1].all()));
+        let heads = x.cols() / cache.cols();
+        let lie = Cache { heads, slots: cache.rows() / heads };
         for (r, row) in positions.enumerate() {
-            cache.encode_row(step.place(row.seq as usize, self.group, row.position as usize), x.row(r));
+            let place = step.place(row.seq as usize, self.group, row.position as usize);
+            for (head, x) in x.row(r).chunks_exact(cache.cols()).enumerate() {
+                cache.encode_row(lie.row(head, place), x);
+            }
         }
         one(cache)
     }
 
     fn cost(&self, ins: &[Type], _outs: &[Type], sizes: &Sizes) -> Cost {
-        let written = ins[0].row_bytes().saturating_mul(ins[1].rows.at(sizes) as u64);
+        let heads = (ins[1].cols / ins[0].cols.max(1)) as u64;
+        let written = ins[0].row_bytes().saturating_mul(heads).saturating_mul(ins[1].rows.at(sizes) as u64);
         Cost { bytes: ins[1].bytes(sizes).saturating_add(written), flops: 0 }
     }
 }

@@ -99,11 +99,11 @@ pub trait Floats: Isa {
     /// The same, but not so soon: into the second cache.
     fn prefetch_far(self, byte: *const u8);
 
-    /// All these bytes will be read soon.
+    /// All these bytes will be read, but not so soon.
     #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {
         for line in bytes.chunks(64) {
-            self.prefetch_line(line.as_ptr());
+            self.prefetch_far(line.as_ptr());
         }
     }
 

@@ -1,19 +1,21 @@
 //! A block of one KV head as the register tiles want it.
 
-use super::tiles::{Half, QUERIES, Single, Values};
+use super::tiles::{Encoding, Half, QUERIES, Single, Values, scores};
 use super::{BLOCK, VECTORS};
 use crate::isa::{F16x, Floats, LANES};
 use crate::kernels::cached::{BlockRows, decode};
-use crate::memory::Columns;
+use crate::memory::HeadRows;
 use inkstone_tensor::DType;
 
-/// Queries up to which values are decoded in registers, once for each tile of them, and not into memory.
+/// Queries up to which keys and values are decoded in registers, once for each tile of them, and not into memory.
 const FEW: usize = 2 * QUERIES;
 
 /// What is made of a block; columns beyond a head are zeros.
 pub(super) struct Block<'f> {
-    /// By d: the keys of 64 positions.
-    pub(super) keys: &'f mut [[F16x; VECTORS]],
+    /// By d: the keys of 64 positions, as floats or in half precision.
+    keys: &'f mut [f32],
+    /// Whether keys are decoded in registers.
+    halves: bool,
     /// By position; none where they are decoded in registers.
     values: &'f mut [f32],
     /// 16 rows of keys that are not of 16 bits.
@@ -32,7 +34,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    pub(super) fn of(cache: &Columns, dim: usize) -> Format {
+    pub(super) fn of(cache: &HeadRows, dim: usize) -> Format {
         Format { dtype: cache.dtype, skip: cache.skip, dim }
     }
 
@@ -41,7 +43,7 @@ impl Format {
         self.dim.next_multiple_of(LANES)
     }
 
-    /// Whether values are decoded in registers.
+    /// Whether values are decoded in registers. Keys of half precision are where values would be.
     fn in_registers(self, queries: usize) -> bool {
         let direct = match self.dtype {
             DType::F32 => true,
@@ -68,35 +70,45 @@ impl<'f> Block<'f> {
         let (values, room) = floats.split_at_mut(values);
         rows.fill(0.0);
         values.fill(0.0);
-        let keys = keys.as_chunks_mut::<LANES>().0.as_chunks_mut::<VECTORS>().0;
-        Block { keys, values, rows, room }
+        let halves = k.dtype == DType::F16 && k.in_registers(queries);
+        Block { keys, halves, values, rows, room }
     }
 
-    /// Turns the keys, 16 positions at a time; the values of the block are fetched meanwhile. Positions beyond it have any
+    /// Turns the keys, 16 positions at a time; the values of the block are asked for meanwhile. Positions beyond it have any
     /// keys.
     #[inline(always)]
     pub(super) fn load_keys<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
-        let values = rows.values();
+        let mut values = rows.values().chunks(LANES);
         for (at, keys) in rows.keys().chunks(LANES).enumerate() {
-            for row in values.iter().skip(at * LANES).take(LANES) {
-                isa.prefetch(row);
-            }
+            let ahead = values.next().unwrap_or_default();
             match format.dtype {
-                DType::F16 => self.turn_words::<I, true>(isa, keys, at),
-                DType::BF16 => self.turn_words::<I, false>(isa, keys, at),
-                _ => self.turn_floats(isa, format, keys, at),
+                DType::F16 if self.halves => self.turn_words::<I, true, true>(isa, keys, at, ahead),
+                DType::F16 => self.turn_words::<I, true, false>(isa, keys, at, ahead),
+                DType::BF16 => self.turn_words::<I, false, false>(isa, keys, at, ahead),
+                _ => self.turn_floats(isa, format, keys, at, ahead),
             }
         }
     }
 
-    /// Vector `at` of the positions of each d, from rows of 16 bits a value.
+    /// Vector `at` of the positions of each d, from rows of 16 bits a value, which stay so if they are kept.
     #[inline(always)]
-    fn turn_words<I: Floats, const HALF: bool>(&mut self, isa: I, rows: &[&[u8]], at: usize) {
+    fn turn_words<I: Floats, const HALF: bool, const KEEP: bool>(
+        &mut self,
+        isa: I,
+        rows: &[&[u8]],
+        at: usize,
+        ahead: &[&[u8]],
+    ) {
         let mut parts: [(&[[u8; 2 * LANES]], &[u8]); LANES] = [(&[], &[]); LANES];
         for (t, parts) in parts.iter_mut().enumerate() {
             *parts = rows[t.min(rows.len() - 1)].as_chunks();
         }
-        for (i, keys) in self.keys.chunks_exact_mut(LANES).enumerate() {
+        let squares = self.keys.len() / (BLOCK * LANES);
+        let mut ahead = ahead.chunks(LANES.div_ceil(squares));
+        for i in 0..squares {
+            for row in ahead.next().unwrap_or_default() {
+                isa.prefetch(row);
+            }
             let mut padded = [[0; 2 * LANES]; LANES];
             let mut square = [&[0; 2 * LANES]; LANES];
             if i < parts[0].0.len() {
@@ -110,19 +122,30 @@ impl<'f> Block<'f> {
                 square = padded.each_ref();
             }
             let square = isa.transpose_words(square);
-            for (keys, part) in keys.iter_mut().zip(&square) {
-                keys[at] = isa.lanes(if HALF { isa.halves(part) } else { isa.upper_halves(part) });
+            if KEEP {
+                let keys: &mut [u8] = bytemuck::cast_slice_mut(self.keys);
+                let keys = keys.as_chunks_mut::<{ 2 * LANES }>().0.as_chunks_mut::<VECTORS>().0;
+                for (keys, part) in keys[i * LANES..].iter_mut().zip(&square) {
+                    keys[at] = *part;
+                }
+            } else {
+                for (keys, part) in by_d(self.keys)[i * LANES..].iter_mut().zip(&square) {
+                    keys[at] = isa.lanes(if HALF { isa.halves(part) } else { isa.upper_halves(part) });
+                }
             }
         }
     }
 
     #[inline(always)]
-    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize) {
+    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize, ahead: &[&[u8]]) {
+        for row in ahead {
+            isa.prefetch(row);
+        }
         let stride = format.padded();
         for (row, out) in rows.iter().zip(self.rows.chunks_exact_mut(stride)) {
             decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
         }
-        for (i, keys) in self.keys.chunks_exact_mut(LANES).enumerate() {
+        for (i, keys) in by_d(self.keys).chunks_exact_mut(LANES).enumerate() {
             let mut square = [isa.splat_float(0.0); LANES];
             for (t, lanes) in square.iter_mut().enumerate() {
                 *lanes = isa.take(&self.rows[t * stride..], i, 0.0);
@@ -130,6 +153,22 @@ impl<'f> Block<'f> {
             for (keys, lanes) in keys.iter_mut().zip(isa.transpose(square)) {
                 keys[at] = isa.lanes(lanes);
             }
+        }
+    }
+
+    /// Scores of queries of so many values with the positions of the block.
+    #[inline(always)]
+    pub(super) fn scores<I: Floats, const Q: usize>(
+        &self,
+        isa: I,
+        queries: [&[f32]; Q],
+        dim: usize,
+        out: &mut [[F16x; VECTORS]; Q],
+    ) {
+        let keys: &[u8] = bytemuck::cast_slice(self.keys);
+        match self.halves {
+            true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], out),
+            false => scores::<I, Single, Q>(isa, queries, &keys[..dim * BLOCK * Single::BYTES / LANES], out),
         }
     }
 
@@ -165,4 +204,9 @@ impl<'f> Block<'f> {
             _ => values.add::<I, Single>(isa),
         }
     }
+}
+
+/// Vectors of keys by d.
+fn by_d(keys: &mut [f32]) -> &mut [[F16x; VECTORS]] {
+    keys.as_chunks_mut::<LANES>().0.as_chunks_mut::<VECTORS>().0
 }

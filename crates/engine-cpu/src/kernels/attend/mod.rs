@@ -10,7 +10,7 @@ mod tiles;
 use super::cached::BlockRows;
 use super::on;
 use crate::isa::{Body, F16x, Floats, LANES};
-use crate::memory::Columns;
+use crate::memory::HeadRows;
 use crate::tile::{Places, Tile, step_rows};
 use block::{Block, Format};
 use inkstone_compute::Tiling;
@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{QUERIES, Values, scores};
+use tiles::{QUERIES, Values};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -48,7 +48,7 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let all: SmallVec<[Row; ROWS]> =
         step_rows(&rows).skip(tile.rows.start - rows.first).take(tile.rows.len()).collect();
     let out = &mut tile.outs[0];
-    let (k_dim, v_dim) = (k.ty.cols / op.kv_heads, v.ty.cols / op.kv_heads);
+    let (k_dim, v_dim) = (q.ty.cols / op.heads, out.ty.cols / op.heads);
     let group = op.heads / op.kv_heads;
     let kv_heads = out.cols.start / (v_dim * group)..out.cols.end.div_ceil(v_dim * group);
     // Rows of one sequence are neighbours.
@@ -59,7 +59,7 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
         let first = tile.rows.start + from;
         for kv_head in kv_heads.clone() {
             let cols = |dim: usize| kv_head * dim..(kv_head + 1) * dim;
-            let head = Head::new(op, [k.columns(cols(k_dim)), v.columns(cols(v_dim))], [k_dim, v_dim]);
+            let head = Head::new(op, [k, v].map(|cache| cache.head(op.kv_heads, kv_head)), [k_dim, v_dim]);
             let x = &q.all::<f32>()[(first - q.first) * q.ty.cols + cols(k_dim * group).start..];
             let queries = Queries { x, stride: q.ty.cols, group, dim: k_dim };
             let floats = tile.scratch.floats(head.floats(count));
@@ -98,7 +98,7 @@ impl<'a> Queries<'a> {
 /// One KV head of a layer.
 pub(super) struct Head<'a> {
     /// Keys, values.
-    caches: [Columns<'a>; 2],
+    caches: [HeadRows<'a>; 2],
     formats: [Format; 2],
     /// Query heads.
     group: usize,
@@ -106,8 +106,8 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// In these columns of keys and values, of so many values each.
-    pub(super) fn new(op: &Attend, caches: [Columns<'a>; 2], dims: [usize; 2]) -> Head<'a> {
+    /// Of these keys and values, of so many values each.
+    pub(super) fn new(op: &Attend, caches: [HeadRows<'a>; 2], dims: [usize; 2]) -> Head<'a> {
         let formats = [Format::of(&caches[0], dims[0]), Format::of(&caches[1], dims[1])];
         Head { caches, formats, group: op.heads / op.kv_heads, scale: op.scale as f32 }
     }
@@ -247,7 +247,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        scores(isa, x, &block.keys[..queries.dim], &mut weights);
+        block.scores(isa, x, queries.dim, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
         // What all of them see, then what only some do.

@@ -13,7 +13,7 @@ const fn is_wide<I: Floats>() -> bool {
     I::SUMS >= QUERIES * VECTORS
 }
 
-/// How rows of values are encoded.
+/// How keys and values are encoded.
 pub(super) trait Encoding {
     /// Bytes of a vector.
     const BYTES: usize;
@@ -42,37 +42,39 @@ encoding!(Half, 32, (isa, x) => isa.halves(x));
 
 /// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d.
 #[inline(always)]
-pub(super) fn scores<I: Floats, const Q: usize>(
+pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
     isa: I,
     queries: [&[f32]; Q],
-    keys: &[[F16x; VECTORS]],
+    keys: &[u8],
     out: &mut [[F16x; VECTORS]; Q],
 ) {
     if is_wide::<I>() {
-        scores_at::<I, Q, VECTORS>(isa, queries, keys, 0, out);
+        scores_at::<I, E, Q, VECTORS>(isa, queries, keys, 0, out);
     } else {
         for at in 0..VECTORS {
-            scores_at::<I, Q, 1>(isa, queries, keys, at, out);
+            scores_at::<I, E, Q, 1>(isa, queries, keys, at, out);
         }
     }
 }
 
 #[inline(always)]
-fn scores_at<I: Floats, const Q: usize, const N: usize>(
+fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     isa: I,
     mut queries: [&[f32]; Q],
-    keys: &[[F16x; VECTORS]],
+    keys: &[u8],
     at: usize,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
+    let keys = keys.chunks_exact(VECTORS * E::BYTES);
     for query in &mut queries {
         *query = &query[..keys.len()];
     }
     let mut sums = [[isa.splat_float(0.0); N]; Q];
-    for (d, keys) in keys.iter().enumerate() {
+    for (d, keys) in keys.enumerate() {
+        let keys = &keys[at * E::BYTES..][..N * E::BYTES];
         let mut lanes = [isa.splat_float(0.0); N];
         for n in 0..N {
-            lanes[n] = isa.floats(&keys[at + n]);
+            lanes[n] = E::lanes(isa, &keys[n * E::BYTES..]);
         }
         for q in 0..Q {
             let x = isa.splat_float(queries[q][d]);
