@@ -99,9 +99,17 @@ pub trait Floats: Isa {
     /// The same, but not so soon: into the second cache.
     fn prefetch_far(self, byte: *const u8);
 
-    /// All these bytes will be read, but not so soon.
+    /// All these bytes will be read soon.
     #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {
+        for line in bytes.chunks(64) {
+            self.prefetch_line(line.as_ptr());
+        }
+    }
+
+    /// The same, but not so soon: into the second cache.
+    #[inline(always)]
+    fn prefetch_later(self, bytes: &[u8]) {
         for line in bytes.chunks(64) {
             self.prefetch_far(line.as_ptr());
         }

@@ -107,7 +107,7 @@ impl<'f> Block<'f> {
         let mut ahead = ahead.chunks(LANES.div_ceil(squares));
         for i in 0..squares {
             for row in ahead.next().unwrap_or_default() {
-                isa.prefetch(row);
+                isa.prefetch_later(row);
             }
             let mut padded = [[0; 2 * LANES]; LANES];
             let mut square = [&[0; 2 * LANES]; LANES];
@@ -139,7 +139,7 @@ impl<'f> Block<'f> {
     #[inline(always)]
     fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize, ahead: &[&[u8]]) {
         for row in ahead {
-            isa.prefetch(row);
+            isa.prefetch_later(row);
         }
         let stride = format.padded();
         for (row, out) in rows.iter().zip(self.rows.chunks_exact_mut(stride)) {

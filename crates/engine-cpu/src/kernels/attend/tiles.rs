@@ -145,7 +145,7 @@ fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     }
     for (t, row) in rows.iter().enumerate() {
         if let Some(ahead) = ahead.get(t) {
-            isa.prefetch(ahead);
+            isa.prefetch_later(ahead);
         }
         let row = &row[at * E::BYTES..][..N * E::BYTES];
         let mut values = [isa.splat_float(0.0); N];

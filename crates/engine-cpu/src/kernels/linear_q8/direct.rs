@@ -1,13 +1,16 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
 use super::super::formats::{Format, Packed, each_group};
-use super::shared::{self, ahead, fits, part};
+use super::shared::{self, far, fits, part};
 use super::side::{Columns, Side};
 use super::step::step;
 use crate::isa::{self, F16x, Quads, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
+
+/// Bytes between what many rows read and what they ask for.
+const FAR: usize = 4 << 10;
 
 /// The q of group `g`, which asks for its share of what lies `from` bytes behind when a vector is made.
 #[derive(Clone, Copy)]
@@ -47,7 +50,7 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let (from, format) = (if N <= 2 { isa::far(F::GROUPS) } else { 0 }, PhantomData::<F>);
+    let (from, format) = (if N <= 2 { isa::far(F::GROUPS) } else { FAR }, PhantomData::<F>);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
@@ -56,10 +59,8 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             }
             continue;
         }
-        match (F::GROUPS, N) {
-            (1, 1 | 2) => isa.prefetch(blocks),
-            (1, _) => ahead(isa, blocks, 4 * blocks.len(), blocks.len()),
-            _ => {}
+        if F::GROUPS == 1 && N <= 2 {
+            isa.prefetch(blocks);
         }
         let head = F::head(isa, blocks);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
@@ -72,15 +73,14 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
                 compiler_fence(Ordering::SeqCst);
             )*}};
         }
-        match F::GROUPS {
-            1 => groups!(0),
-            _ if N <= 2 => groups!(0 1 2 3 4 5 6 7),
+        match (F::GROUPS, N) {
+            (1, 1 | 2) => groups!(0),
+            (_, 1 | 2) => groups!(0 1 2 3 4 5 6 7),
             _ => each_group!(F, |first, at| {
-                if at == 0 {
-                    ahead(isa, blocks, blocks.len() + first * blocks.len() / 8, F::SHARED * blocks.len() / 8);
-                }
-                let q = Packed { blocks, head: &head, first, at, format };
-                step::<I, F, N>(isa, q, &F::scales(isa, &head, first + at), &x[first + at], &mut sums);
+                let (g, q) = (first + at, Packed { blocks, head: &head, first, at, format });
+                far(isa, blocks, from, g * blocks.len() / F::GROUPS, blocks.len() / F::GROUPS);
+                step::<I, F, N>(isa, q, &F::scales(isa, &head, g), &x[g], &mut sums);
+                compiler_fence(Ordering::SeqCst);
             }),
         }
     }

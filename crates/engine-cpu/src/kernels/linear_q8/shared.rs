@@ -60,7 +60,7 @@ pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, o
     far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
 }
 
-/// Adds a column of blocks times `N` rows of a step to `sums`; few rows ask for the blocks `from` bytes behind these.
+/// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks `from` bytes behind these.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize>(
     isa: I,
@@ -73,10 +73,6 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
     compiler_fence(Ordering::SeqCst);
     macro_rules! pair {
         ($first:literal) => {{
-            let at = $first * blocks.len() / 8;
-            if N > 2 {
-                ahead(isa, blocks, blocks.len() + at, blocks.len() / 4);
-            }
             pair::<I, F, N>(isa, blocks, &head, $first, x, from, sums);
         }};
     }
@@ -115,9 +111,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     }
     macro_rules! vectors {
         ($i:literal) => {{
-            if N <= 2 {
-                part(isa, blocks, from, first, 4, $i);
-            }
+            part(isa, blocks, from, first, 4, $i);
             let q = F::words(isa, blocks, head, first, $i);
             let q = [isa.shr(q[0], F::SHIFTS[0] - left[0]), isa.shr(q[1], F::SHIFTS[1] - left[1])];
             for n in 0..N {
