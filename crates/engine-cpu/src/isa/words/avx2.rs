@@ -34,7 +34,7 @@ impl Words for Avx2 {
     /// Those of 16 bits, and those that were widened.
     type Dots = [W; 2];
 
-    const DIRECT: usize = 4;
+    const DIRECT: usize = 8;
     const SIDE: usize = 4;
     const WHOLE: usize = 8;
     const LEFT: bool = false;
