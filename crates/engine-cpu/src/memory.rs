@@ -14,7 +14,7 @@ use crate::panel::ROWS;
 use bytemuck::Pod;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result};
 use inkstone_tensor::cache::{Cache, RUN};
-use inkstone_tensor::{DType, NoMemory, Type};
+use inkstone_tensor::{DType, Dim, NoMemory, Type};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -322,7 +322,7 @@ pub struct ViewMut<'a> {
     pub rows: Range<usize>,
     /// Its columns.
     pub cols: Range<usize>,
-    /// Of a cache: its heads.
+    /// Of a cache: its heads; none of what is no cache, or of parts of its rows.
     pub heads: Range<usize>,
     cache: Cache,
     /// Bytes of a row.
@@ -341,7 +341,9 @@ impl ViewMut<'_> {
         let end = rows.end.saturating_mul(row);
         assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
         let cache = Cache::of(&ty, rows.end);
-        ViewMut { ty, rows, cols, heads: 0..cache.heads, cache, row, place, _memory: std::marker::PhantomData }
+        let whole = matches!(ty.rows, Dim::Slots(_)) && rows.start == 0 && cols == (0..ty.cols);
+        let heads = if whole { 0..cache.heads } else { 0..0 };
+        ViewMut { ty, rows, cols, heads, cache, row, place, _memory: std::marker::PhantomData }
     }
 
     /// The heads `heads` of a cache of so many rows that lies at `place`.

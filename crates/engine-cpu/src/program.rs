@@ -290,6 +290,7 @@ impl Program {
         let ins: SmallVec<[View; 16]> = ins.collect();
         let outs = code.outs.iter().map(|o| {
             if o.cut.cols
+                && o.shape.ty.state
                 && let Dim::Slots(heads) = o.shape.ty.rows
             {
                 let (rows, heads) = (o.shape.ty.rows.at(&sizes), grid.part(col_block, heads));

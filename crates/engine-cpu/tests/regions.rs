@@ -152,7 +152,8 @@ fn parts_plan(row_block: usize, cut: bool) -> Plan {
 
 /// Fills the first places of the tile's heads with their number, and one more a place.
 fn fill_parts(tile: &mut Tile) -> Result<(), StepError> {
-    let [_, cache] = &mut *tile.outs else { panic!("not two results") };
+    let [values, cache] = &mut *tile.outs else { panic!("not two results") };
+    assert!(values.heads.is_empty(), "what is no cache has no heads");
     for head in cache.heads.clone() {
         for place in 0..tile.sizes.rows {
             bytemuck::cast_slice_mut(cache.head_bytes(head, place)).fill((10 * head + place) as f32);
