@@ -103,8 +103,11 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.device.line().stop = true;
+        let mut line = self.device.line();
+        line.stop = true;
+        // Under the lock: whoever holds it looks at the epoch and goes to sleep, and would miss the call between the two.
         self.device.epoch.fetch_add(1, Ordering::Release);
+        drop(line);
         self.device.wake.notify_all();
         for worker in self.workers.drain(..) {
             // A worker that panicked has nothing left to say.
@@ -281,6 +284,7 @@ impl fmt::Debug for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn h5_where_threads_can_not_be_created_there_are_fewer() {
@@ -295,5 +299,21 @@ mod tests {
         assert_eq!((pool.threads(), pool.workers.len()), (3, 2));
         let none = Pool::with(8, &Budget::new(crate::Cpu::NAME, 0), &|_, _| Err(io::Error::other("none")));
         assert_eq!(none.threads(), 1);
+    }
+
+    /// Whenever it is that a worker goes to sleep.
+    #[test]
+    fn workers_end_with_their_pool() {
+        let (ended, all) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for i in 0..4000 {
+                let pool = Pool::new(3, &Budget::new(crate::Cpu::NAME, 0));
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_nanos(i * 50) {}
+                drop(pool);
+            }
+            ended.send(()).unwrap();
+        });
+        assert!(all.recv_timeout(Duration::from_mins(1)).is_ok(), "a worker sleeps on");
     }
 }
