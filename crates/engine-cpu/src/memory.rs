@@ -293,9 +293,9 @@ impl<'a> HeadRows<'a> {
 
     /// The encoded bytes at places of one [`RUN`].
     #[inline(always)]
-    pub(crate) fn rows(&self, places: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
+    pub(crate) fn run(&self, places: Range<usize>) -> Run<'a> {
         let count = places.len();
-        let first = match count {
+        let start = match count {
             0 => self.start,
             _ => {
                 let rows = [places.start, places.end - 1].map(|place| self.cache.row(self.head, place));
@@ -303,14 +303,41 @@ impl<'a> HeadRows<'a> {
                 self.start.wrapping_add(rows[0] * self.stride)
             }
         };
-        let (stride, bytes) = (self.stride, self.bytes);
-        // SAFETY: they are rows of the head, of the view that this was made of.
-        (0..count).map(move |i| unsafe { std::slice::from_raw_parts(first.add(i * stride), bytes) })
+        Run { start, stride: self.stride, bytes: self.bytes, count, _memory: std::marker::PhantomData }
     }
 
     /// Values in a row.
     pub(crate) fn values(&self) -> usize {
         self.bytes / self.dtype.block_bytes() * self.dtype.block()
+    }
+}
+
+/// What a head has at places that follow each other.
+pub(crate) struct Run<'a> {
+    /// Of the first.
+    start: *const u8,
+    /// From one to the next.
+    stride: usize,
+    /// Of each.
+    bytes: usize,
+    count: usize,
+    _memory: std::marker::PhantomData<&'a [u8]>,
+}
+
+impl<'a> Run<'a> {
+    /// One after the other.
+    #[inline(always)]
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &'a [u8]> {
+        let Run { start, stride, bytes, count, .. } = *self;
+        // SAFETY: a run is of rows that the view of its head may read.
+        (0..count).map(move |i| unsafe { std::slice::from_raw_parts(start.add(i * stride), bytes) })
+    }
+
+    /// All of them, if nothing lies between.
+    #[inline(always)]
+    pub(crate) fn together(&self) -> Option<&'a [u8]> {
+        // SAFETY: as above; these are the rows and nothing else.
+        (self.stride == self.bytes).then(|| unsafe { std::slice::from_raw_parts(self.start, self.count * self.bytes) })
     }
 }
 

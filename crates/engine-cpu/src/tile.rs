@@ -56,10 +56,16 @@ impl<'a> Places<'a> {
         Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
     }
 
-    /// Of a position and those behind it that lie with it, on its page and in a [`RUN`] of a cache, at most `count`.
+    /// Of a position and those behind it that lie with it, on pages that follow each other and in a [`RUN`] of a cache, at
+    /// most `count`.
     pub(crate) fn run(&self, position: usize, count: usize) -> Result<Range<usize>, StepError> {
-        let place = self.at(position)?;
-        Ok(place..place + count.min(self.page - position % self.page).min(RUN - place % RUN))
+        let first = self.at(position)?;
+        let most = count.min(RUN - first % RUN);
+        let mut found = self.page - position % self.page;
+        while found < most && self.at(position + found)? == first + found {
+            found += self.page;
+        }
+        Ok(first..first + found.min(most))
     }
 
     /// Of a position.

@@ -13,12 +13,14 @@ use std::ops::Range;
 pub(super) struct BlockRows<'a> {
     rows: [[&'a [u8]; BLOCK]; 2],
     count: usize,
+    /// The keys of 16 positions, where they lie together.
+    squares: [Option<&'a [u8]>; BLOCK / LANES],
 }
 
 impl<'a> BlockRows<'a> {
     /// None.
     pub(super) fn none() -> BlockRows<'a> {
-        BlockRows { rows: [[&[]; BLOCK]; 2], count: 0 }
+        BlockRows { rows: [[&[]; BLOCK]; 2], count: 0, squares: [None; BLOCK / LANES] }
     }
 
     /// Of these positions, as many as a block has.
@@ -28,15 +30,22 @@ impl<'a> BlockRows<'a> {
         places: &Places,
         positions: Range<usize>,
     ) -> Result<(), StepError> {
-        self.count = 0;
+        (self.count, self.squares) = (0, [None; BLOCK / LANES]);
         let mut position = positions.start;
         while position < positions.end {
             let run = places.run(position, positions.end - position)?;
             position += run.len();
             let at = self.count..self.count + run.len();
-            for (rows, cache) in self.rows.iter_mut().zip(caches) {
-                for (row, found) in rows[at.clone()].iter_mut().zip(cache.rows(run.clone())) {
+            let runs = caches.map(|cache| cache.run(run.clone()));
+            for (rows, run) in self.rows.iter_mut().zip(&runs) {
+                for (row, found) in rows[at.clone()].iter_mut().zip(run.rows()) {
                     *row = found;
+                }
+            }
+            if let Some(keys) = runs[0].together() {
+                let bytes = keys.len() / at.len();
+                for i in at.start.div_ceil(LANES)..at.end / LANES {
+                    self.squares[i] = Some(&keys[(i * LANES - at.start) * bytes..][..LANES * bytes]);
                 }
             }
             self.count = at.end;
@@ -46,6 +55,11 @@ impl<'a> BlockRows<'a> {
 
     pub(super) fn keys(&self) -> &[&'a [u8]] {
         &self.rows[0][..self.count]
+    }
+
+    /// The keys of the positions that fill vector `i`, where they lie together.
+    pub(super) fn square(&self, i: usize) -> Option<&'a [u8]> {
+        self.squares[i]
     }
 
     pub(super) fn values(&self) -> &[&'a [u8]] {

@@ -1,6 +1,6 @@
 //! A block of one KV head as the register tiles want it.
 
-use super::tiles::{Encoding, Half, QUERIES, Single, Values, scores};
+use super::tiles::{Ahead, Encoding, Half, QUERIES, Single, Values, scores};
 use super::{BLOCK, VECTORS};
 use crate::isa::{F16x, Floats, LANES};
 use crate::kernels::cached::{BlockRows, decode};
@@ -18,10 +18,18 @@ pub(super) struct Block<'f> {
     halves: bool,
     /// By position; none where they are decoded in registers.
     values: &'f mut [f32],
-    /// 16 rows of keys that are not of 16 bits.
+    /// 16 rows of keys: as floats, or of 16 bits a value where they do not lie together.
     rows: &'f mut [f32],
     /// A row of a cache.
     room: &'f mut [f32],
+}
+
+/// Keys of 16 positions.
+#[derive(Clone, Copy)]
+struct Square<'c, 'a> {
+    rows: &'c [&'a [u8]],
+    /// Where they lie together.
+    together: Option<&'a [u8]>,
 }
 
 /// How the head of a KV head lies, and how it is read.
@@ -74,18 +82,16 @@ impl<'f> Block<'f> {
         Block { keys, halves, values, rows, room }
     }
 
-    /// Turns the keys, 16 positions at a time; the values of the block are asked for meanwhile. Positions beyond it have any
-    /// keys.
+    /// Turns the keys, 16 positions at a time. Positions beyond the block have any keys.
     #[inline(always)]
     pub(super) fn load_keys<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
-        let mut values = rows.values().chunks(LANES);
         for (at, keys) in rows.keys().chunks(LANES).enumerate() {
-            let ahead = values.next().unwrap_or_default();
+            let keys = Square { rows: keys, together: rows.square(at) };
             match format.dtype {
-                DType::F16 if self.halves => self.turn_words::<I, true, true>(isa, keys, at, ahead),
-                DType::F16 => self.turn_words::<I, true, false>(isa, keys, at, ahead),
-                DType::BF16 => self.turn_words::<I, false, false>(isa, keys, at, ahead),
-                _ => self.turn_floats(isa, format, keys, at, ahead),
+                DType::F16 if self.halves => self.turn_words::<I, true, true>(isa, format, keys, at),
+                DType::F16 => self.turn_words::<I, true, false>(isa, format, keys, at),
+                DType::BF16 => self.turn_words::<I, false, false>(isa, format, keys, at),
+                _ => self.turn_floats(isa, format, keys.rows, at),
             }
         }
     }
@@ -95,52 +101,46 @@ impl<'f> Block<'f> {
     fn turn_words<I: Floats, const HALF: bool, const KEEP: bool>(
         &mut self,
         isa: I,
-        rows: &[&[u8]],
+        format: Format,
+        square: Square,
         at: usize,
-        ahead: &[&[u8]],
     ) {
-        let mut parts: [(&[[u8; 2 * LANES]], &[u8]); LANES] = [(&[], &[]); LANES];
-        for (t, parts) in parts.iter_mut().enumerate() {
-            *parts = rows[t.min(rows.len() - 1)].as_chunks();
-        }
-        let squares = self.keys.len() / (BLOCK * LANES);
-        let mut ahead = ahead.chunks(LANES.div_ceil(squares));
-        for i in 0..squares {
-            for row in ahead.next().unwrap_or_default() {
-                isa.prefetch_later(row);
+        let stride = 2 * format.padded();
+        let rows = match square.together {
+            Some(rows) if rows.len() == LANES * stride => rows,
+            _ => {
+                let room: &mut [u8] = bytemuck::cast_slice_mut(self.rows);
+                for (row, room) in square.rows.iter().zip(room.chunks_exact_mut(stride)) {
+                    room[..row.len()].copy_from_slice(row);
+                }
+                &room[..LANES * stride]
             }
-            let mut padded = [[0; 2 * LANES]; LANES];
+        };
+        let squares = format.padded() / LANES;
+        for i in 0..squares {
             let mut square = [&[0; 2 * LANES]; LANES];
-            if i < parts[0].0.len() {
-                for t in 0..LANES {
-                    square[t] = &parts[t].0[i];
-                }
-            } else {
-                for (padded, (_, rest)) in padded.iter_mut().zip(parts) {
-                    padded[..rest.len()].copy_from_slice(rest);
-                }
-                square = padded.each_ref();
+            for t in 0..LANES {
+                square[t] = rows[t * stride + 2 * i * LANES..].first_chunk().expect("rows of whole vectors");
             }
             let square = isa.transpose_words(square);
             if KEEP {
                 let keys: &mut [u8] = bytemuck::cast_slice_mut(self.keys);
                 let keys = keys.as_chunks_mut::<{ 2 * LANES }>().0.as_chunks_mut::<VECTORS>().0;
-                for (keys, part) in keys[i * LANES..].iter_mut().zip(&square) {
-                    keys[at] = *part;
+                let keys = &mut keys.as_chunks_mut::<LANES>().0[i];
+                for d in 0..LANES {
+                    keys[d][at] = square[d];
                 }
             } else {
-                for (keys, part) in by_d(self.keys)[i * LANES..].iter_mut().zip(&square) {
-                    keys[at] = isa.lanes(if HALF { isa.halves(part) } else { isa.upper_halves(part) });
+                let keys = &mut by_d(self.keys).as_chunks_mut::<LANES>().0[i];
+                for d in 0..LANES {
+                    keys[d][at] = isa.lanes(if HALF { isa.halves(&square[d]) } else { isa.upper_halves(&square[d]) });
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize, ahead: &[&[u8]]) {
-        for row in ahead {
-            isa.prefetch_later(row);
-        }
+    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize) {
         let stride = format.padded();
         for (row, out) in rows.iter().zip(self.rows.chunks_exact_mut(stride)) {
             decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
@@ -163,12 +163,14 @@ impl<'f> Block<'f> {
         isa: I,
         queries: [&[f32]; Q],
         dim: usize,
+        ahead: &[&[u8]],
         out: &mut [[F16x; VECTORS]; Q],
     ) {
+        let ahead = Ahead::new(ahead, dim);
         let keys: &[u8] = bytemuck::cast_slice(self.keys);
         match self.halves {
-            true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], out),
-            false => scores::<I, Single, Q>(isa, queries, &keys[..dim * BLOCK * Single::BYTES / LANES], out),
+            true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], ahead, out),
+            false => scores::<I, Single, Q>(isa, queries, &keys[..dim * BLOCK * Single::BYTES / LANES], ahead, out),
         }
     }
 

@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{QUERIES, Values};
+use tiles::{Ahead, QUERIES, Values};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -149,6 +149,9 @@ impl<'a> Head<'a> {
         // Those of a block, and of the next, in turns.
         let mut found = [BlockRows::none(), BlockRows::none()];
         found[0].find(caches, places, positions(0))?;
+        for row in found[0].keys().iter().chain(found[0].values()) {
+            isa.prefetch_later(row);
+        }
         for from in (0..end).step_by(SEGMENT) {
             segment.clear();
             for begin in (from..end.min(from + SEGMENT)).step_by(BLOCK) {
@@ -183,7 +186,7 @@ impl<'a> Head<'a> {
                 continue;
             }
             let count = run.div_ceil(run.div_ceil(QUERIES));
-            let ahead = if is_first { sight.next.keys() } else { &[] };
+            let ahead = if is_first { [sight.next.keys(), sight.next.values()] } else { [&[] as &[_]; 2] };
             match count {
                 1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, ahead, seen }),
                 2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, ahead, seen }),
@@ -230,7 +233,8 @@ struct TileOf<'c, 'a, 's, I, const Q: usize> {
     call: &'c Call<'c, 'a>,
     /// The first query.
     first: usize,
-    ahead: &'c [&'a [u8]],
+    /// Keys and values of the next block, to be asked for.
+    ahead: [&'c [&'a [u8]]; 2],
     seen: &'c mut Seen<'s>,
 }
 
@@ -247,7 +251,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        block.scores(isa, x, queries.dim, &mut weights);
+        block.scores(isa, x, queries.dim, ahead[0], &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
         // What all of them see, then what only some do.
@@ -259,6 +263,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             of[q] = &weights[q * BLOCK..][..BLOCK];
         }
         let format = head.formats[1];
+        let ahead = Ahead::new(ahead[1], all);
         block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
         for q in 0..Q {
             if counts[q] > all {
@@ -286,6 +291,6 @@ impl<I: Floats> Body for Rest<'_, I> {
     #[inline(always)]
     fn call(self) {
         let Rest { isa, block, format, rows, weights, sums } = self;
-        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead: &[] });
+        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead: Ahead::new(&[], 1) });
     }
 }

@@ -3,6 +3,7 @@
 
 use super::VECTORS;
 use crate::isa::{F16x, Floats};
+use std::slice::Chunks;
 
 /// Most queries of a tile.
 pub(super) const QUERIES: usize = 6;
@@ -40,19 +41,39 @@ macro_rules! encoding {
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
 
-/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d.
+/// Rows that are asked for while others are computed with: some at each of so many steps, since a core waits for no more
+/// than some twenty lines at a time, and goes on with nothing else if it is asked for another.
+#[derive(Clone)]
+pub(super) struct Ahead<'a>(Chunks<'a, &'a [u8]>);
+
+impl<'a> Ahead<'a> {
+    pub(super) fn new(rows: &'a [&'a [u8]], steps: usize) -> Ahead<'a> {
+        Ahead(rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)))
+    }
+
+    #[inline(always)]
+    fn step<I: Floats>(&mut self, isa: I) {
+        for row in self.0.next().unwrap_or_default() {
+            isa.prefetch_later(row);
+        }
+    }
+}
+
+/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `ahead` is asked for
+/// meanwhile.
 #[inline(always)]
 pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
     isa: I,
     queries: [&[f32]; Q],
     keys: &[u8],
+    mut ahead: Ahead,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
     if is_wide::<I>() {
-        scores_at::<I, E, Q, VECTORS>(isa, queries, keys, 0, out);
+        scores_at::<I, E, Q, VECTORS>(isa, queries, keys, 0, &mut ahead, out);
     } else {
         for at in 0..VECTORS {
-            scores_at::<I, E, Q, 1>(isa, queries, keys, at, out);
+            scores_at::<I, E, Q, 1>(isa, queries, keys, at, &mut ahead, out);
         }
     }
 }
@@ -63,6 +84,7 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     mut queries: [&[f32]; Q],
     keys: &[u8],
     at: usize,
+    ahead: &mut Ahead,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
     let keys = keys.chunks_exact(VECTORS * E::BYTES);
@@ -71,6 +93,7 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     }
     let mut sums = [[isa.splat_float(0.0); N]; Q];
     for (d, keys) in keys.enumerate() {
+        ahead.step(isa);
         let keys = &keys[at * E::BYTES..][..N * E::BYTES];
         let mut lanes = [isa.splat_float(0.0); N];
         for n in 0..N {
@@ -91,7 +114,7 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
 }
 
 /// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `ahead` is
-/// fetched meanwhile.
+/// asked for meanwhile.
 pub(super) struct Values<'a, const Q: usize> {
     pub(super) rows: &'a [&'a [u8]],
     /// As many as rows, at least.
@@ -99,7 +122,7 @@ pub(super) struct Values<'a, const Q: usize> {
     pub(super) before: [f32; Q],
     /// Vectors of the first query, of the second ...
     pub(super) sums: &'a mut [F16x],
-    pub(super) ahead: &'a [&'a [u8]],
+    pub(super) ahead: Ahead<'a>,
 }
 
 impl<const Q: usize> Values<'_, Q> {
@@ -110,12 +133,11 @@ impl<const Q: usize> Values<'_, Q> {
         let mut at = 0;
         while at < vectors {
             let side = if is_wide::<I>() && vectors - at >= 4 {
-                columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, ahead)
+                columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, &mut ahead)
             } else {
-                columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, ahead)
+                columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, &mut ahead)
             };
             at += side;
-            ahead = &[];
         }
     }
 }
@@ -130,7 +152,7 @@ fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     before: [f32; Q],
     sums: &mut [F16x],
     at: usize,
-    ahead: &[&[u8]],
+    ahead: &mut Ahead,
 ) -> usize {
     for weights in &mut weights {
         *weights = &weights[..rows.len()];
@@ -144,9 +166,7 @@ fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
         }
     }
     for (t, row) in rows.iter().enumerate() {
-        if let Some(ahead) = ahead.get(t) {
-            isa.prefetch_later(ahead);
-        }
+        ahead.step(isa);
         let row = &row[at * E::BYTES..][..N * E::BYTES];
         let mut values = [isa.splat_float(0.0); N];
         for n in 0..N {
