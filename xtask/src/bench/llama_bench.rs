@@ -22,8 +22,10 @@ pub struct LlamaBench {
     depth: usize,
 }
 
-/// Options that may make it faster. Not every version knows all of them: what fails is left out.
-pub const VARIANTS: &[&str] = &["", "--repack 0", "-lm none", "-lm none --repack 0", "-mmp 0", "-rtr 1"];
+/// Options that may make it faster. Not every version knows all of them: what fails is left out. The last are of `ik_llama.cpp`:
+/// repacked as it is loaded, huge pages.
+pub const VARIANTS: &[&str] =
+    &["", "--repack 0", "-lm none", "-lm none --repack 0", "-mmp 0", "-rtr 1", "-mmp 0 -thp 1", "-rtr 1 -thp 1"];
 
 impl LlamaBench {
     pub fn new(program: &Path, model: &Path, test: &Test, variant: &'static str) -> Self {
@@ -31,7 +33,7 @@ impl LlamaBench {
     }
 
     fn run(&self, tokens: &str) -> Result<Took, Error> {
-        let line = format!("-r 1 -o jsonl -t {} {} {tokens}", self.threads, self.variant);
+        let line = format!("-r 1 -o json -t {} {} {tokens}", self.threads, self.variant);
         let program = Program::at(&self.program, Path::new(".")).arg("-m").arg(&self.model);
         let output = program.args(line.split_whitespace()).stdout()?;
         took(&String::from_utf8_lossy(&output)).ok_or_else(|| Error::Peer {
@@ -41,10 +43,12 @@ impl LlamaBench {
     }
 }
 
-/// Of the only line that has `avg_ts`, tokens a second.
+/// Of the only test of a JSON array, tokens a second; other lines may be around it.
 fn took(output: &str) -> Option<Took> {
-    let mut rates = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?.get("avg_ts")?.as_f64());
-    rates.next_back().map(|rate| Took { tokens: rate, seconds: 1.0, bytes: None, macs: None })
+    let array = output.get(output.find("[\n")?..=output.rfind(']')?)?;
+    let tests: Vec<Value> = serde_json::from_str(array).ok()?;
+    let [test] = &tests[..] else { return None };
+    Some(Took { tokens: test.get("avg_ts")?.as_f64()?, seconds: 1.0, bytes: None, macs: None })
 }
 
 impl Contestant for LlamaBench {
@@ -56,7 +60,13 @@ impl Contestant for LlamaBench {
         Ok(())
     }
     fn decode(&mut self, _: u64) -> Result<Took, Error> {
-        self.run(&format!("-p 0 -n {TOKENS} -d {}", self.depth))
+        match self.depth {
+            0 => self.run(&format!("-p 0 -n {TOKENS}")),
+            // Who does not know the first way may know the second.
+            depth => self
+                .run(&format!("-p 0 -n {TOKENS} -d {depth}"))
+                .or_else(|_| self.run(&format!("-p 0 -n 0 -gp {depth},{TOKENS}"))),
+        }
     }
     fn prompt(&mut self, tokens: usize) -> Result<Took, Error> {
         self.run(&format!("-p {tokens} -n 0"))
@@ -68,9 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_in_the_lines_of_json() {
-        let took = took("build: 1\n{\"n_gen\": 32, \"avg_ns\": 1, \"avg_ts\": 41.5}\n").unwrap();
+    fn the_rate_is_in_the_array() {
+        let took = took("[loaded]\n[\n  {\"n_gen\": 32, \"avg_ts\": 41.5, \"samples_ts\": [ 41.5 ]}\n]\n").unwrap();
         assert_eq!(took.rate(), 41.5);
-        assert_eq!(super::took("no lines"), None);
+        for other in ["no array", "[\n]", "]\n[\n", "[\n{\"avg_ts\": 1},\n{\"avg_ts\": 2}]"] {
+            assert_eq!(super::took(other), None, "{other}");
+        }
     }
 }

@@ -13,23 +13,34 @@ pub fn fill(dtype: DType, size: f32, random: &mut Random, bytes: &mut [u8]) {
         DType::F16 => blocks.for_each(|b| float(b, f16::from_f32(size).to_bits(), 10)),
         DType::BF16 => blocks.for_each(|b| float(b, (size.to_bits() >> 16) as u16, 7)),
         DType::Q4_0 => blocks.for_each(|b| scale(b, 0, size / spread(4), random)),
+        DType::Q4_1 => blocks.for_each(|b| scale_and_minimum(b, 0, -7.5, size / spread(4), random)),
         DType::Q5_0 => blocks.for_each(|b| scale(b, 0, size / spread(5), random)),
+        DType::Q5_1 => blocks.for_each(|b| scale_and_minimum(b, 0, -15.5, size / spread(5), random)),
         DType::Q8_0 => blocks.for_each(|b| scale(b, 0, size / spread(8), random)),
-        DType::Q4_K => blocks.for_each(|b| {
-            // Scales and minima that are equal, and a minimum of 7.5 scales: values around 0.
+        DType::Q2_K => blocks.for_each(|b| {
+            b[..16].iter_mut().for_each(|pair| *pair = *pair & 15 | *pair << 4);
+            scale_and_minimum(b, 80, 1.5, size / (spread(2) * ROOT_MEAN_SQUARE_4), random);
+        }),
+        DType::Q3_K => blocks.for_each(|b| scale(b, 108, size / (spread(3) * spread(6)), random)),
+        DType::Q4_K | DType::Q5_K => blocks.for_each(|b| {
             b.copy_within(4..8, 8);
             b[12..16].iter_mut().for_each(|pair| *pair = *pair & 15 | *pair << 4);
-            scale(b, 0, size / (spread(4) * ROOT_MEAN_SQUARE_6), random);
-            let d = f16::from_le_bytes([b[0], b[1]]).to_f32();
-            b[2..4].copy_from_slice(&f16::from_f32(7.5 * d).to_le_bytes());
+            let (bits, middle) = if dtype == DType::Q4_K { (4, 7.5) } else { (5, 15.5) };
+            scale_and_minimum(b, 0, middle, size / (spread(bits) * ROOT_MEAN_SQUARE_6), random);
         }),
         DType::Q6_K => blocks.for_each(|b| scale(b, 208, size / (spread(6) * spread(8)), random)),
+        DType::IQ4_NL => blocks.for_each(|b| scale(b, 0, size / ROOT_MEAN_SQUARE_CODES, random)),
+        DType::IQ4_XS => blocks.for_each(|b| scale(b, 0, size / (ROOT_MEAN_SQUARE_CODES * spread(6)), random)),
+        // A power of two, of which 127 is the first, times 0 to 6.
+        DType::MXFP4 => blocks.for_each(|b| b[0] = (127.0 + (size / 2.93).log2()).round() as u8),
         other => unreachable!("no file type has tensors of {other}"),
     }
 }
 
-/// Of 6 bits without sign.
+/// Of 4 and of 6 bits without sign, and of the codes of `IQ4_NL`.
+const ROOT_MEAN_SQUARE_4: f32 = 8.8;
 const ROOT_MEAN_SQUARE_6: f32 = 36.6;
+const ROOT_MEAN_SQUARE_CODES: f32 = 68.0;
 
 /// Root mean square of integers of so many bits around 0.
 fn spread(bits: u32) -> f32 {
@@ -42,6 +53,14 @@ fn scale(block: &mut [u8], at: usize, mean: f32, random: &mut Random) {
     block[at..at + 2].copy_from_slice(&d.to_le_bytes());
 }
 
+/// A scale at `at`, and behind it so many of it, which are what is taken from values or, below 0, what they begin with: values
+/// around 0, if scales within the block are as large as the minima beside them.
+fn scale_and_minimum(block: &mut [u8], at: usize, minimum: f32, mean: f32, random: &mut Random) {
+    scale(block, at, mean, random);
+    let d = f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
+    block[at + 2..at + 4].copy_from_slice(&f16::from_f32(minimum * d).to_le_bytes());
+}
+
 /// Keeps sign and mantissa of a 16-bit float, with the exponent of `size` or the one below.
 fn float(bytes: &mut [u8], size: u16, mantissa: u32) {
     let bits = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -52,11 +71,12 @@ fn float(bytes: &mut [u8], size: u16, mantissa: u32) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mix::{FILE_TYPES, FileType};
     use super::*;
 
     #[test]
     fn values_of_every_type_are_as_large_as_wanted_and_around_0() {
-        for dtype in [DType::F16, DType::BF16, DType::Q4_0, DType::Q5_0, DType::Q8_0, DType::Q4_K, DType::Q6_K] {
+        for dtype in FILE_TYPES.iter().flat_map(FileType::types) {
             let blocks = 65_536 / dtype.block();
             let mut bytes = vec![0; blocks * dtype.block_bytes()];
             let mut values = vec![0.0; 65_536];

@@ -11,21 +11,45 @@ pub struct FileType {
     pub id: u32,
     /// The type of most matrices.
     most: DType,
+    /// The type of the output, and of the embedding where they are the same.
+    head: DType,
     /// Values and down projections of the layers that count have 6 bits.
     more_bits: bool,
 }
 
+const fn pure(name: &'static str, id: u32, dtype: DType) -> FileType {
+    FileType { name, id, most: dtype, head: dtype, more_bits: false }
+}
+
 pub const FILE_TYPES: &[FileType] = &[
-    FileType { name: "f16", id: 1, most: DType::F16, more_bits: false },
-    FileType { name: "bf16", id: 32, most: DType::BF16, more_bits: false },
-    FileType { name: "q8_0", id: 7, most: DType::Q8_0, more_bits: false },
-    FileType { name: "q4_0", id: 2, most: DType::Q4_0, more_bits: false },
-    FileType { name: "q4_k_m", id: 15, most: DType::Q4_K, more_bits: true },
-    FileType { name: "q6_k", id: 18, most: DType::Q6_K, more_bits: false },
+    pure("f16", 1, DType::F16),
+    pure("bf16", 32, DType::BF16),
+    pure("q8_0", 7, DType::Q8_0),
+    FileType { name: "q4_0", id: 2, most: DType::Q4_0, head: DType::Q6_K, more_bits: false },
+    FileType { name: "q4_k_m", id: 15, most: DType::Q4_K, head: DType::Q6_K, more_bits: true },
+    pure("q6_k", 18, DType::Q6_K),
+    // One type for all matrices, as `--pure` makes them: to measure it.
+    pure("q4_1", 3, DType::Q4_1),
+    pure("q5_0", 8, DType::Q5_0),
+    pure("q5_1", 9, DType::Q5_1),
+    pure("q2_k", 10, DType::Q2_K),
+    pure("q3_k", 11, DType::Q3_K),
+    pure("q4_k", 14, DType::Q4_K),
+    pure("q5_k", 16, DType::Q5_K),
+    pure("iq4_nl", 25, DType::IQ4_NL),
+    pure("iq4_xs", 30, DType::IQ4_XS),
+    pure("mxfp4", 38, DType::MXFP4),
 ];
 
 /// What stands for types of 256 values in matrices whose rows are no multiple of it.
-const SMALLER_BLOCKS: &[(DType, DType)] = &[(DType::Q4_K, DType::Q5_0), (DType::Q6_K, DType::Q8_0)];
+const SMALLER_BLOCKS: &[(DType, DType)] = &[
+    (DType::Q2_K, DType::IQ4_NL),
+    (DType::Q3_K, DType::IQ4_NL),
+    (DType::IQ4_XS, DType::IQ4_NL),
+    (DType::Q4_K, DType::Q5_0),
+    (DType::Q5_K, DType::Q5_1),
+    (DType::Q6_K, DType::Q8_0),
+];
 
 impl FileType {
     pub fn of(&self, shape: &Shape, tensor: &Tensor) -> DType {
@@ -33,8 +57,8 @@ impl FileType {
         let wanted = match tensor.role {
             Role::Norm | Role::Bias | Role::RopeFactors => return DType::F32,
             _ if !quantised => return self.most,
-            Role::Head => self.head(),
-            Role::Embedding if shape.tied => self.head(),
+            Role::Head => self.head,
+            Role::Embedding if shape.tied => self.head,
             Role::Value | Role::Down if self.more_bits && counts(tensor.layer, shape.layers) => DType::Q6_K,
             _ => self.most,
         };
@@ -43,8 +67,10 @@ impl FileType {
         smaller.map_or(wanted, |row| row.1)
     }
 
-    fn head(&self) -> DType {
-        if self.most == DType::Q8_0 { DType::Q8_0 } else { DType::Q6_K }
+    /// Types that its tensors may have, but for small ones.
+    #[cfg(test)]
+    pub fn types(&self) -> [DType; 2] {
+        [self.most, self.head]
     }
 }
 
