@@ -132,7 +132,7 @@ impl Target {
         matches!(self.test.what, What::First | What::Peak)
     }
 
-    /// The latest result counts.
+    /// The latest result of a run against llama.cpp counts; against others fewer slices are timed.
     pub fn verdict(&self, column: Column, records: &[Record]) -> Verdict {
         let Some((floor, value)) = self.floor(column).zip(self.value(column, records)) else {
             return Verdict::NotMeasured;
@@ -158,11 +158,11 @@ impl Target {
                 let [this, other] = [latest(self.test, &llama_cpp)?, latest(other, &llama_cpp)?];
                 Some(this.ours.median / other.ours.median)
             }
-            Against::Read => latest(self.test, &|r| r.share.is_some())?.share,
+            Against::Read => latest(self.test, &|r| llama_cpp(r) && r.share.is_some())?.share,
             Against::Allowed => {
                 latest(self.test, &|r| r.allowed.is_some()).map(|r| r.ours.median / r.allowed.unwrap_or(0.0))
             }
-            Against::Dot => latest(self.test, &|r| r.dot.is_some())?.dot,
+            Against::Dot => latest(self.test, &|r| llama_cpp(r) && r.dot.is_some())?.dot,
         }
     }
 }
@@ -216,6 +216,16 @@ mod tests {
         records.push(record(DEEP, "avx512", "fast", 35.0, 2.4));
         assert_eq!(verdict(DEEP, Against::Own(DECODE), Column::Fast, &records), Verdict::NotMet(0.5));
         assert_eq!(verdict(DEEP, Against::Own(DECODE), Column::Slow, &records), Verdict::NotMeasured);
+    }
+
+    #[test]
+    fn runs_against_other_peers_say_nothing() {
+        let against = |peer: &str, share| {
+            let run = record(DECODE, "avx512", "slow", 45.0, 1.09);
+            Record { peer: peer.into(), share: Some(share), ..run }
+        };
+        let records = [against("llama.cpp (x)", 0.95), against("another", 0.5)];
+        assert_eq!(verdict(DECODE, Against::Read, Column::Slow, &records), Verdict::Met(0.95));
     }
 
     #[test]
