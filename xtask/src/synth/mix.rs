@@ -53,10 +53,8 @@ const SMALLER_BLOCKS: &[(DType, DType)] = &[
 
 impl FileType {
     pub fn of(&self, shape: &Shape, tensor: &Tensor) -> DType {
-        let quantised = !matches!(self.most, DType::F16 | DType::BF16);
         let wanted = match tensor.role {
             Role::Norm | Role::Bias | Role::RopeFactors => return DType::F32,
-            _ if !quantised => return self.most,
             Role::Head => self.head,
             Role::Embedding if shape.tied => self.head,
             Role::Value | Role::Down if self.more_bits && counts(tensor.layer, shape.layers) => DType::Q6_K,
