@@ -178,6 +178,30 @@ impl Words for Avx2 {
         sums
     }
 
+    /// Bytes that are also to be had with a sign go that way, for one or two rows.
+    #[inline(always)]
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+        self,
+        w: impl Quads<Avx2>,
+        x: &[[u32; N]; 8],
+        begin: &[u32; N],
+    ) -> [W; N] {
+        fn is_signed<Q: Quads<Avx2>>(_: Q) -> bool {
+            Q::SIGNED
+        }
+        if N > 2 || !is_signed(w) {
+            return self.dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x);
+        }
+        let mut sums = [self.splat(0); N];
+        steps!(k in 0 1 2 3 4 5 6 7 => {
+            let w = w.signed(self, k);
+            for n in 0..N {
+                sums[n] = self.signed_dot(sums[n], w, x[k][n]);
+            }
+        });
+        sums
+    }
+
     /// In both 16-bit halves of each word.
     #[inline(always)]
     fn factors(self, a: [W; 2]) -> [W; 2] {
@@ -240,6 +264,22 @@ impl Avx2 {
             unsafe {
                 let products = _mm256_maddubs_epi16(w[i], x[i]);
                 out[i] = if first { products } else { in_order(_mm256_add_epi16(sums[i], products)) };
+            }
+        }
+        out
+    }
+
+    /// [`Words::dot`] of bytes with a sign, none of which is -128: the signs of `x` go to them, so that two products, of 127 times
+    /// 127 at most, fit into 16 bits.
+    #[inline(always)]
+    fn signed_dot(self, sums: W, w: W, x: u32) -> W {
+        let x = self.splat(x);
+        let mut out = sums;
+        for i in 0..2 {
+            // SAFETY: `self` proves that the machine has AVX2.
+            unsafe {
+                let products = _mm256_maddubs_epi16(_mm256_abs_epi8(x[i]), _mm256_sign_epi8(w[i], x[i]));
+                out[i] = in_order(_mm256_add_epi32(sums[i], _mm256_madd_epi16(products, _mm256_set1_epi16(1))));
             }
         }
         out

@@ -11,8 +11,17 @@ use std::ops::Range;
 
 /// The 32 columns of a group: eight vectors of words, each made where it is used, since not every set has registers for all.
 pub trait Quads<I: Words>: Copy {
+    /// Whether there are [`Quads::signed`] ones.
+    const SIGNED: bool = false;
+
     /// Vector `k`. To be marked `#[inline(always)]`.
     fn quad(self, isa: I, k: usize) -> I::W;
+
+    /// The same with 128 subtracted from each byte, which gives a sign to all and -128 to none.
+    #[inline(always)]
+    fn signed(self, isa: I, k: usize) -> I::W {
+        self.quad(isa, k)
+    }
 }
 
 /// In memory.
@@ -97,6 +106,18 @@ pub trait Words: Floats {
             }
         }
         sums
+    }
+
+    /// [`Words::dots`] with `OFFSET` subtracted from all bytes of `w`; `begin` is what that adds to the sums: a set uses what
+    /// suits it.
+    #[inline(always)]
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+        self,
+        w: impl Quads<Self>,
+        x: &[[u32; N]; 8],
+        begin: &[u32; N],
+    ) -> [Self::W; N] {
+        self.dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x)
     }
 
     /// Words of numbers with a sign of 8 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may

@@ -112,12 +112,6 @@ impl<I: Words> Blocks<'_, I> {
         self.isa.product(a, self.isa.splat_float(-1.0))
     }
 
-    /// Bytes of a table by nibbles.
-    #[inline(always)]
-    pub(super) fn looked_up(self, table: &[u8; 16], q: W<I>) -> W<I> {
-        self.isa.lookup(table, q)
-    }
-
     /// Values of a group that shares no bytes.
     #[inline(always)]
     pub(super) fn alone(self, q: W<I>) -> [W<I>; 4] {

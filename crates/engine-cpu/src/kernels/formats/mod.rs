@@ -48,9 +48,23 @@ pub(super) struct Packed<'a, I: Words, F> {
 }
 
 impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
+    const SIGNED: bool = F::TABLE.is_some() && F::OFFSET == 128;
+
     #[inline(always)]
     fn quad(self, isa: I, k: usize) -> I::W {
-        isa.shr(F::words(isa, self.blocks, self.head, self.first, k)[self.at], F::SHIFTS[self.at])
+        let words = isa.shr(F::words(isa, self.blocks, self.head, self.first, k)[self.at], F::SHIFTS[self.at]);
+        match F::TABLE {
+            Some(table) => isa.lookup(table, words),
+            None => words,
+        }
+    }
+
+    #[inline(always)]
+    fn signed(self, isa: I, k: usize) -> I::W {
+        match F::TABLE {
+            Some(table) => isa.lookup(&table.map(|q| q ^ 128), F::words(isa, self.blocks, self.head, self.first, k)[self.at]),
+            None => self.quad(isa, k),
+        }
     }
 }
 
@@ -70,13 +84,16 @@ pub(super) trait Format: Copy {
     const MINIMUM: bool = false;
     /// How many groups lie in the same bytes (1, 2 or 4): these are read in order only if the groups are unpacked together.
     const SHARED: usize = 1;
+    /// What the values are by the codes that [`Format::words`] gives, if these are not the values; there is a 0 in none with an
+    /// offset of 128.
+    const TABLE: Option<&'static [u8; 16]> = None;
     /// Bits by which [`Format::words`] leaves the values of each of these groups too far up.
     const SHIFTS: [u32; 4] = [0; 4];
 
     /// What stands before the values of a column of 16 blocks in a panel.
     fn head<I: Words>(isa: I, blocks: &[u8]) -> Head<I>;
 
-    /// Vector `i` of each of the groups from `first` on that share bytes.
+    /// Vector `i` of each of the groups from `first` on that share bytes: their values, or what [`Format::TABLE`] looks up.
     fn words<I: Words>(isa: I, blocks: &[u8], head: &Head<I>, first: usize, i: usize) -> [I::W; 4];
 
     /// The scale of group `j`, or, if they are of 16 values, of half `j % 2` of group `j / 2`: a number of eight bits.
@@ -106,8 +123,8 @@ pub(super) trait Format: Copy {
         Scales { d, m, ..group }
     }
 
-    /// See [`Words::dots`].
-    fn dots<I: Words, const N: usize>(isa: I, sums: [I::W; N], q: impl Quads<I>, x: &[[u32; N]; 8]) -> [I::W; N];
+    /// See [`Words::offset_dots`].
+    fn dots<I: Words, const N: usize>(isa: I, q: impl Quads<I>, x: &[[u32; N]; 8], begin: &[u32; N]) -> [I::W; N];
 
     /// See [`Words::scaled_dots`].
     fn scaled_dots<I: Words, const N: usize>(

@@ -61,11 +61,11 @@ macro_rules! format {
             #[inline(always)]
             fn dots<I: Words, const N: usize>(
                 isa: I,
-                sums: [I::W; N],
                 q: impl Quads<I>,
                 x: &[[u32; N]; 8],
+                begin: &[u32; N],
             ) -> [I::W; N] {
-                isa.dots::<$bits, N>(sums, q, x)
+                isa.offset_dots::<$bits, $offset, N>(q, x, begin)
             }
 
             #[inline(always)]
@@ -103,9 +103,9 @@ small!(Q5_0, 22, 5, 16; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.
 small!(Q5_1, 24, 5, 0, MINIMUM: bool = true;
     head |b| b.plain(b.halves(0), b.halves(32)); words |b, i| b.with_fifths(128, 64, i));
 small!(Q8_0, 34, 8, 128; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.words(32 + 64 * i));
-small!(Iq4Nl, 18, 8, 128;
-    head |b| b.plain(b.halves(0), b.none()); words |b, i| b.looked_up(&TABLE, b.nibbles(32, i)));
-small!(Mxfp4, 17, 5, 12;
+small!(Iq4Nl, 18, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
+    head |b| b.plain(b.halves(0), b.none()); words |b, i| b.nibbles(32, i));
+small!(Mxfp4, 17, 5, 12, TABLE: Option<&'static [u8; 16]> = Some(&TWICE);
     head |b| {
         // Half of 2^(e - 127): the numbers of the table are doubled.
         let mut d = [0.0; LANES];
@@ -117,7 +117,7 @@ small!(Mxfp4, 17, 5, 12;
         }
         b.plain(b.isa.floats(&d), b.none())
     };
-    words |b, i| b.looked_up(&TWICE, b.nibbles(16, i)));
+    words |b, i| b.nibbles(16, i));
 
 format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usize = 4;
     head |b| {
@@ -192,12 +192,12 @@ format!(Q6K, 8, 210, 6, 32, HALVES: bool = true, SHARED: usize = 4;
     };
     scale |b, head, j| b.signed_byte(head.scale[j / 4], j as u32 % 4 * 8);
     minimum |b, _head, _j| b.isa.splat(0));
-format!(Iq4Xs, 8, 136, 8, 128;
+format!(Iq4Xs, 8, 136, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
     head |b| {
         let words = [b.words(64), b.wide(32), b.isa.splat(0), b.isa.splat(0)];
         b.scaled(b.halves(0), b.none(), words, words)
     };
-    words |b, _head, first, i| b.alone(b.looked_up(&TABLE, b.nibbles(128 + first * 256, i)));
+    words |b, _head, first, i| b.alone(b.nibbles(128 + first * 256, i));
     scale |b, head, j| {
         let [low, upper, ..] = head.scale;
         b.minus_32(b.with_upper(b.bits(low, 4 * j as u32, 15), b.bits(upper, 2 * j as u32, 3), 4))
@@ -205,7 +205,7 @@ format!(Iq4Xs, 8, 136, 8, 128;
     minimum |b, _head, _j| b.isa.splat(0));
 
 /// The values of IQ4_NL and IQ4_XS, with 128 added.
-static TABLE: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
+static CODES: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
 
 /// Twice the E2M1 numbers, with 12 added.
 static TWICE: [u8; 16] = [12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0];

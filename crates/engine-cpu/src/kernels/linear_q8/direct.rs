@@ -20,11 +20,26 @@ struct Asking<'a, I: Words, F> {
     g: usize,
 }
 
-impl<I: Words, F: Format> Quads<I> for Asking<'_, I, F> {
+impl<I: Words, F: Format> Asking<'_, I, F> {
+    #[inline(always)]
+    fn ask(self, isa: I, k: usize) {
+        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
+    }
+}
+
+impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
+    const SIGNED: bool = Packed::<'a, I, F>::SIGNED;
+
     #[inline(always)]
     fn quad(self, isa: I, k: usize) -> I::W {
-        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
+        self.ask(isa, k);
         self.q.quad(isa, k)
+    }
+
+    #[inline(always)]
+    fn signed(self, isa: I, k: usize) -> I::W {
+        self.ask(isa, k);
+        self.q.signed(isa, k)
     }
 }
 

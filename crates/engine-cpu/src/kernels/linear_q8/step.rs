@@ -64,7 +64,7 @@ fn rows<I: Words, F: Format, const N: usize>(
     let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
         true => F::scaled_dots(isa, q, group.scale, x, rows.clone(), [first, second], halves),
-        false => floats(isa, &F::dots(isa, isa.splats(F::OFFSET > 0, first), q, x)),
+        false => floats(isa, &F::dots(isa, q, x, first)),
     };
     for n in rows {
         let mut u = isa.product(group.d, dots[n]);
