@@ -34,6 +34,39 @@ enum Form {
     Unsigned,
     /// 32 bits, of which those 4 i .. 4 i + 4 become bit i of the four bytes: 4 neighbours in a row at a time.
     Fours,
+    /// Three items side by side, whose bytes exchange bits: see [`THREES`].
+    Threes,
+}
+
+/// Values of three bits, of which the file has the lower two of the first four groups in the first byte, those of the others
+/// in the second and the upper ones in the third. Here the first byte has the values of groups 0 and 1 in bits 0 and 4
+/// and on, the second those of 4 and 5, the third those of 6 and 7, and of groups 2 and 3 each has one bit, in 3 and 7.
+///
+/// Which byte bits come from, which they are, where they go, and by how much they move up.
+static THREES: &[(usize, u8, usize, i32)] = &[
+    (0, 0x03, 0, 0),
+    (0, 0x0c, 0, 2),
+    (0, 0x10, 0, -1),
+    (0, 0x20, 1, -2),
+    (0, 0x40, 0, 1),
+    (0, 0x80, 1, 0),
+    (1, 0x03, 1, 0),
+    (1, 0x0c, 1, 2),
+    (1, 0x30, 2, -4),
+    (1, 0xc0, 2, -2),
+    (2, 0x01, 0, 2),
+    (2, 0x02, 0, 5),
+    (2, 0x04, 2, 1),
+    (2, 0x08, 2, 4),
+    (2, 0x10, 1, -2),
+    (2, 0x20, 1, 1),
+    (2, 0x40, 2, -4),
+    (2, 0x80, 2, -1),
+];
+
+/// A byte's bits moved up, or down.
+const fn moved(bits: u8, up: i32) -> u8 {
+    if up < 0 { bits >> -up } else { bits << up }
 }
 
 const fn run(count: usize, bytes: usize, from: &'static [usize]) -> Run {
@@ -48,7 +81,7 @@ static RUNS: &[(DType, &[Run])] = &[
     (DType::Q5_1, &[run(1, 2, &[0, 2]), Run { form: Form::Fours, ..run(1, 4, &[4]) }, run(4, 4, &[8])]),
     (DType::Q8_0, &[run(1, 2, &[0]), Run { form: Form::Unsigned, ..run(8, 4, &[2]) }]),
     (DType::Q2_K, &[run(1, 2, &[80, 82]), run(4, 4, &[0]), run(16, 4, &[16])]),
-    (DType::Q3_K, &[run(1, 2, &[108]), run(3, 4, &[96]), run(8, 4, &[0]), run(16, 4, &[32])]),
+    (DType::Q3_K, &[run(1, 2, &[108]), run(3, 4, &[96]), Run { form: Form::Threes, ..run(8, 4, &[32, 64, 0]) }]),
     (DType::Q4_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(32, 4, &[16])]),
     (DType::Q5_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(8, 4, &[16]), run(32, 4, &[48])]),
     // Each upper part lies beside the two lines of nibbles that it completes.
@@ -93,6 +126,18 @@ pub(crate) fn unpack(dtype: DType, panel: &[u8], lane: usize, row: &mut [u8]) {
                 _ => to.copy_from_slice(from),
             }
         });
+        for run in runs.iter().filter(|run| run.form == Form::Threes) {
+            for i in 0..run.count * run.bytes {
+                let packed = [0, 1, 2].map(|byte| row[run.from[byte] + i]);
+                let mut bytes = [0; 3];
+                for (from, bits, to, up) in THREES {
+                    bytes[*from] |= moved(packed[*to], -up) & bits;
+                }
+                for (from, byte) in run.from.iter().zip(bytes) {
+                    row[from + i] = byte;
+                }
+            }
+        }
     }
 }
 

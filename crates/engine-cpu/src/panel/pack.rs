@@ -1,6 +1,6 @@
 //! Rows into panels: 16 rows of four words at a time are turned in registers.
 
-use super::{Form, ROWS, Run, fours, items, runs};
+use super::{Form, ROWS, Run, THREES, fours, items, moved, runs};
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512};
 use crate::isa::{Body, Isa, Portable, Words};
@@ -62,21 +62,57 @@ fn columns<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, next: &[u8],
         let rows = &rows[b * block..];
         if count < ROWS || block < TURN {
             one_by_one(runs, rows, row, count, column);
-            continue;
+        } else {
+            lines(isa, runs, rows, row, block, column);
         }
-        let mut to = 0;
-        for run in runs {
-            let (item, turns) = (ROWS * run.bytes, run.from.len());
-            for (i, from) in run.from.iter().enumerate() {
-                let lines = Lines { from: *from, to: to + i * item, step: turns * item, run };
-                match run.bytes {
-                    4 => lines.words(isa, rows, row, block, column),
-                    2 => lines.halves(isa, rows, row, block, column),
-                    _ => lines.one_by_one(rows, row, column),
-                }
+        after(isa, runs, column);
+    }
+}
+
+/// What several items have to do with each other.
+#[inline(always)]
+fn after<I: Words>(isa: I, runs: &[Run], column: &mut [u8]) {
+    let mut to = 0;
+    for run in runs {
+        let size = run.count * run.from.len() * ROWS * run.bytes;
+        if run.form == Form::Threes {
+            column[to..][..size].as_chunks_mut().0.as_chunks_mut().0.iter_mut().for_each(|three| threes(isa, three));
+        }
+        to += size;
+    }
+}
+
+/// A column of 16 rows, by vectors.
+#[inline(always)]
+fn lines<I: Words>(isa: I, runs: &[Run], rows: &[u8], row: usize, block: usize, column: &mut [u8]) {
+    let mut to = 0;
+    for run in runs {
+        let (item, turns) = (ROWS * run.bytes, run.from.len());
+        for (i, from) in run.from.iter().enumerate() {
+            let lines = Lines { from: *from, to: to + i * item, step: turns * item, run };
+            match run.bytes {
+                4 => lines.words(isa, rows, row, block, column),
+                2 => lines.halves(isa, rows, row, block, column),
+                _ => lines.one_by_one(rows, row, column),
             }
-            to += run.count * turns * item;
         }
+        to += run.count * turns * item;
+    }
+}
+
+/// See [`THREES`].
+#[inline(always)]
+fn threes<I: Words>(isa: I, lines: &mut [[u8; LINE]; 3]) {
+    let given = [isa.load(&lines[0]), isa.load(&lines[1]), isa.load(&lines[2])];
+    let mut out = [isa.splat(0); 3];
+    for (from, bits, to, up) in THREES {
+        let mask = isa.splat(u32::from_le_bytes([moved(*bits, *up); 4]));
+        let n = up.unsigned_abs();
+        let words = if *up < 0 { isa.shr(given[*from], n) } else { isa.shl(given[*from], n) };
+        out[*to] = isa.or(out[*to], isa.and(words, mask));
+    }
+    for (line, out) in lines.iter_mut().zip(out) {
+        *line = isa.bytes(out);
     }
 }
 
@@ -107,7 +143,7 @@ impl Lines<'_> {
     #[inline(always)]
     fn store<I: Words>(&self, isa: I, line: I::W, to: &mut [u8; LINE]) {
         match self.run.form {
-            Form::Same => *to = isa.bytes(line),
+            Form::Same | Form::Threes => *to = isa.bytes(line),
             Form::Unsigned => {
                 let sign = isa.splat(0x8080_8080);
                 *to = isa.bytes(isa.sub(isa.or(line, sign), isa.and(line, sign)));
@@ -183,6 +219,7 @@ mod tests {
             let mut wanted = vec![0; len];
             for (b, column) in wanted.chunks_exact_mut(ROWS * block).enumerate() {
                 one_by_one(runs, &rows[b * block..], row, ROWS, column);
+                after(Portable, runs, column);
             }
             assert_eq!(packed(Portable, *dtype, &rows, row, len), wanted, "{dtype}");
             #[cfg(target_arch = "x86_64")]

@@ -112,30 +112,39 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
-    fn begin_dots(self, sums: W) -> [W; 2] {
-        [self.splat(0), sums]
+    fn begin_dots(self, bits: u32, begin: u32) -> [W; 2] {
+        if short(bits) { [self.splat(begin & 0xffff), self.splat(0)] } else { [self.splat(0), self.splat(begin)] }
     }
 
     #[inline(always)]
-    fn add_dot(self, [mut short, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
+    fn add_dot(self, [mut sums16, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
         let fit = fit(bits);
         if fit == 0 {
-            return [short, self.dot(sums, w, x)];
+            return [sums16, self.dot(sums, w, x)];
         }
-        short = self.short_dot(short, k.is_multiple_of(fit), w, x);
-        if (k + 1).is_multiple_of(fit) {
-            sums = self.add_products(sums, short, self.splat(0x0001_0001));
+        sums16 = self.short_dot(sums16, !short(bits) && k.is_multiple_of(fit), w, x);
+        if !short(bits) && (k + 1).is_multiple_of(fit) {
+            sums = self.add_products(sums, sums16, self.splat(0x0001_0001));
         }
-        [short, sums]
+        [sums16, sums]
     }
 
     #[inline(always)]
-    fn end_dots(self, [short, sums]: [W; 2], bits: u32, count: usize) -> W {
+    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32, count: usize) -> W {
         match fit(bits) {
             0 => sums,
-            fit if count.is_multiple_of(fit) => sums,
-            _ => self.add_products(sums, short, self.splat(0x0001_0001)),
+            fit if !short(bits) && count.is_multiple_of(fit) => sums,
+            _ => self.add_products(sums, sums16, self.splat(0x0001_0001)),
         }
+    }
+
+    /// What did not leave 16 bits is widened by the factor.
+    #[inline(always)]
+    fn end_scaled(self, dots: [W; 2], bits: u32, a: W, at: usize) -> W {
+        if short(bits) {
+            return self.products(dots[0], self.byte_factors(a, [at, at]));
+        }
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
     }
 
     /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
@@ -251,6 +260,11 @@ impl Words for Avx2 {
     fn weighted(self, factors: [W; 2], halves: u32) -> W {
         self.products(self.both(factors), self.splat(halves))
     }
+
+    #[inline(always)]
+    fn weighted_bytes(self, a: W, at: usize, halves: u32) -> W {
+        self.products(self.byte_factors(a, [at, at + 1]), self.splat(halves))
+    }
 }
 
 impl Avx2 {
@@ -305,6 +319,20 @@ impl Avx2 {
         unsafe { [_mm256_blend_epi16::<0xaa>(a[0], b[0]), _mm256_blend_epi16::<0xaa>(a[1], b[1])] }
     }
 
+    /// Two bytes of each word, which have a sign, as its halves of 16 bits.
+    #[inline(always)]
+    fn byte_factors(self, a: W, at: [usize; 2]) -> W {
+        let mut order = [-1; 16];
+        for (word, order) in order.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            [order[1], order[3]] = at.map(|at| (4 * word + at) as i8);
+        }
+        // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from 16.
+        unsafe {
+            let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(order.as_ptr().cast()));
+            a.map(|a| _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(a, order)))
+        }
+    }
+
     /// Of each word the products of both halves, added.
     #[inline(always)]
     fn products(self, a: W, b: W) -> W {
@@ -316,6 +344,11 @@ impl Avx2 {
 /// How many sums of two products with a byte of -127 to 127 fit into 16 bits, if the other bytes have so many bits.
 const fn fit(bits: u32) -> usize {
     i16::MAX as usize / (2 * 127 * ((1 << bits) - 1))
+}
+
+/// Whether the sums of 16 products, and what an offset of half of the values adds to them, fit into 16 bits.
+const fn short(bits: u32) -> bool {
+    16 * 127 * ((1 << bits) - 1) + 16 * 127 * (1 << bits) / 2 <= i16::MAX as usize
 }
 
 /// The same, in the order of the source: what the compiler reorders needs more registers than there are.

@@ -54,8 +54,8 @@ impl Words for Avx512 {
     }
 
     #[inline(always)]
-    fn begin_dots(self, sums: __m512i) -> __m512i {
-        sums
+    fn begin_dots(self, _bits: u32, begin: u32) -> __m512i {
+        self.splat(begin)
     }
     #[inline(always)]
     fn add_dot(self, dots: __m512i, _bits: u32, _k: usize, w: __m512i, x: u32) -> __m512i {

@@ -83,12 +83,18 @@ pub trait Words: Floats {
     /// and are not -128. Exact: nothing saturates, and sums wrap.
     fn dot(self, sums: Self::W, w: Self::W, x: u32) -> Self::W;
 
-    /// What [`Words::add_dot`] begins with.
-    fn begin_dots(self, sums: Self::W) -> Self::Dots;
+    /// What [`Words::add_dot`] begins with: this word everywhere. With an offset, what it adds to 16 values (see
+    /// [`Words::offset_dots`]).
+    fn begin_dots(self, bits: u32, begin: u32) -> Self::Dots;
     /// [`Words::dot`] of vector `k` of a row of them, the first one being 0; all bytes of `w` are below 2 to the power of `bits`.
     fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;
     /// The sums of the first `count` vectors.
     fn end_dots(self, dots: Self::Dots, bits: u32, count: usize) -> Self::W;
+    /// The sums of the first four vectors times byte `at` of each word of `a`, which has a sign.
+    #[inline(always)]
+    fn end_scaled(self, dots: Self::Dots, bits: u32, a: Self::W, at: usize) -> Self::W {
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
+    }
 
     /// [`Words::dot`] of all `w` with the words of `N` rows: adds to `sums[n]` those of quad k with `x[k][n]`. All bytes of
     /// `w` are below 2 to the power of `BITS`, so that some sets can add products before they widen them.
@@ -184,6 +190,19 @@ pub trait Words: Floats {
     fn weighted(self, factors: [Self::W; 2], halves: u32) -> Self::W {
         let [low, high] = self.split(halves);
         self.add(self.mul(factors[0], low), self.mul(factors[1], high))
+    }
+
+    /// The same with bytes `at` and `at + 1` of each word of `a`, which have a sign, for factors.
+    #[inline(always)]
+    fn weighted_bytes(self, a: Self::W, at: usize, halves: u32) -> Self::W {
+        let [low, high] = self.split(halves);
+        self.add(self.mul(self.signed_byte(a, at), low), self.mul(self.signed_byte(a, at + 1), high))
+    }
+
+    /// Byte `at` of each word, which has a sign.
+    #[inline(always)]
+    fn signed_byte(self, a: Self::W, at: usize) -> Self::W {
+        self.sar(self.shl(a, 24 - 8 * at as u32), 24)
     }
 
     /// The low and the upper 16 bits, which have a sign, everywhere.

@@ -85,8 +85,8 @@ impl Words for Portable {
     }
 
     #[inline(always)]
-    fn begin_dots(self, sums: [u32; LANES]) -> [u32; LANES] {
-        sums
+    fn begin_dots(self, _bits: u32, begin: u32) -> [u32; LANES] {
+        self.splat(begin)
     }
     #[inline(always)]
     fn add_dot(self, dots: [u32; LANES], _bits: u32, _k: usize, w: [u32; LANES], x: u32) -> [u32; LANES] {

@@ -74,10 +74,10 @@ impl<I: Words> Blocks<'_, I> {
         self.isa.load(&words)
     }
 
-    /// The byte of each word from bit `n` on, which has a sign.
+    /// Byte `j` of vectors of four each, which has a sign.
     #[inline(always)]
-    pub(super) fn signed_byte(self, words: W<I>, n: u32) -> W<I> {
-        self.isa.sar(self.isa.shl(words, 24 - n), 24)
+    pub(super) fn signed_byte(self, of: &[W<I>; 4], j: usize) -> W<I> {
+        self.isa.signed_byte(of[j / 4], j % 4)
     }
 
     /// Scales of six bits that begin at -32.

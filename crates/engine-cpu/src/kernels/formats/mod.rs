@@ -29,7 +29,7 @@ pub(super) struct Scales<I: Words> {
 pub(super) struct Head<I: Words> {
     pub d: I::F,
     pub m: I::F,
-    /// Scales and minima as [`Format::scale`] and [`Format::minimum`] find them.
+    /// Scales and minima as [`Format::scale`] and [`Format::minimum`] find them; of 16 values, four a word, as bytes with a sign.
     pub scale: [I::W; 4],
     pub minimum: [I::W; 4],
     /// Upper bits of the values, of all groups in one place.
@@ -62,7 +62,9 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
     #[inline(always)]
     fn signed(self, isa: I, k: usize) -> I::W {
         match F::TABLE {
-            Some(table) => isa.lookup(&table.map(|q| q ^ 128), F::words(isa, self.blocks, self.head, self.first, k)[self.at]),
+            Some(table) => {
+                isa.lookup(&table.map(|q| q ^ 128), F::words(isa, self.blocks, self.head, self.first, k)[self.at])
+            }
             None => self.quad(isa, k),
         }
     }

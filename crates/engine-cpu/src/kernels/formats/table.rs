@@ -129,24 +129,31 @@ format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usi
         let all = b.words(320 + (first / 4 * 8 + i) * 64);
         [b.byte_bits(all, 0, 3), b.byte_bits(all, 2, 3), b.byte_bits(all, 4, 3), b.byte_bits(all, 6, 3)]
     };
-    scale |b, head, j| b.byte(&head.scale, j);
-    minimum |b, head, j| b.byte(&head.minimum, j));
+    scale |b, head, j| b.signed_byte(&head.scale, j);
+    minimum |b, head, j| b.signed_byte(&head.minimum, j));
 format!(Q3K, 8, 110, 3, 4, HALVES: bool = true, SHARED: usize = 4;
     head |b| {
         let scale = each!(b, |i| {
             let low = b.byte_bits(b.words(32 + i % 2 * 64), i as u32 / 2 * 4, 15);
-            b.with_upper(low, b.byte_bits(b.words(160), 2 * i as u32, 3), 4)
+            // Six bits begin at -32.
+            let upper = b.isa.lookup(&UPPER, b.byte_bits(b.words(160), 2 * i as u32, 3));
+            b.isa.or(low, upper)
         });
-        Head { upper: each!(b, |i| b.words(224 + i * 64)), ..b.scaled(b.halves(0), b.none(), scale, scale) }
+        b.scaled(b.halves(0), b.none(), scale, scale)
     };
-    words |b, head, first, i| {
-        let all = b.words(736 + (first / 4 * 8 + i) * 64);
-        each!(b, |g| {
-            let upper = b.byte_bits(head.upper[i], (first + g) as u32, 1);
-            b.with_upper(b.byte_bits(all, 2 * g as u32, 3), upper, 2)
-        })
+    words |b, _head, first, i| {
+        // As panels have them: see `THREES` there.
+        let at = 224 + i * 192;
+        let (a, second, third) = (b.words(at), b.words(at + 64), b.words(at + 128));
+        let [low, high] = if first == 0 {
+            let spread = b.isa.or(b.byte_bits(a, 3, 0x11), b.byte_bits(second, 2, 0x22));
+            [a, b.isa.or(spread, b.byte_bits(third, 1, 0x44))]
+        } else {
+            [second, third]
+        };
+        [b.byte_bits(low, 0, 7), b.byte_bits(low, 4, 7), b.byte_bits(high, 0, 7), b.byte_bits(high, 4, 7)]
     };
-    scale |b, head, j| b.minus_32(b.byte(&head.scale, j));
+    scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, _head, _j| b.isa.splat(0));
 format!(Q4K, 8, 144, 4, 0, MINIMUM: bool = true, SHARED: usize = 2, SHIFTS: [u32; 4] = [0, 4, 0, 0];
     head |b| {
@@ -190,7 +197,7 @@ format!(Q6K, 8, 210, 6, 32, HALVES: bool = true, SHARED: usize = 4;
             b.with_upper(b.byte_bits(odd, 4, 15), b.byte_bits(upper, 6, 3), 4),
         ]
     };
-    scale |b, head, j| b.signed_byte(head.scale[j / 4], j as u32 % 4 * 8);
+    scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, _head, _j| b.isa.splat(0));
 format!(Iq4Xs, 8, 136, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
     head |b| {
@@ -206,6 +213,9 @@ format!(Iq4Xs, 8, 136, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
 
 /// The values of IQ4_NL and IQ4_XS, with 128 added.
 static CODES: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
+
+/// The upper two bits of Q3_K's scales, with 2 subtracted, above four others.
+static UPPER: [u8; 16] = [0xe0, 0xf0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// Twice the E2M1 numbers, with 12 added.
 static TWICE: [u8; 16] = [12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0];

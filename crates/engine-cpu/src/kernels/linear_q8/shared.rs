@@ -100,12 +100,11 @@ fn pair<I: Words, F: Format, const N: usize>(
 ) {
     // How many bits too far up values stay.
     let left = if I::LEFT { F::SHIFTS } else { [0; 4] };
-    let mut dots = [[isa.begin_dots(isa.splat(0)); N]; 2];
+    let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 2];
     macro_rules! begin {
         ($g:literal) => {{
-            let begin = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST]);
             for n in 0..N {
-                dots[$g][n] = isa.begin_dots(begin[n]);
+                dots[$g][n] = isa.begin_dots(F::BITS, if F::OFFSET > 0 { x[first + $g][FIRST][n] } else { 0 });
             }
         }};
     }
@@ -169,34 +168,38 @@ fn four<I: Words, F: Format, const N: usize>(
     let mut totals = [[isa.splat(0); N]; 4];
     macro_rules! half {
         ($half:literal) => {{
-            let mut dots = [[isa.begin_dots(isa.splat(0)); N]; 4];
+            let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 4];
             macro_rules! begin {
                 ($g:literal) => {{
-                    let begin = isa.splats(F::OFFSET > 0, &x[first + $g][FIRST + $half]);
                     for n in 0..N {
-                        dots[$g][n] = isa.begin_dots(begin[n]);
+                        let begin = if F::OFFSET > 0 { x[first + $g][FIRST + $half][n] } else { 0 };
+                        dots[$g][n] = isa.begin_dots(F::BITS, begin);
                     }
                 }};
             }
             macro_rules! vectors {
                 ($i:literal) => {{
                     part(isa, blocks, from, first, 2, 4 * $half + $i);
-                    let q = F::words(isa, blocks, head, first, 4 * $half + $i);
-                    for n in 0..N {
-                        dots[0][n] = isa.add_dot(dots[0][n], F::BITS, $i, q[0], x[first][4 * $half + $i][n]);
-                        dots[1][n] = isa.add_dot(dots[1][n], F::BITS, $i, q[1], x[first + 1][4 * $half + $i][n]);
-                        dots[2][n] = isa.add_dot(dots[2][n], F::BITS, $i, q[2], x[first + 2][4 * $half + $i][n]);
-                        dots[3][n] = isa.add_dot(dots[3][n], F::BITS, $i, q[3], x[first + 3][4 * $half + $i][n]);
+                    // Each as late as possible: there are no registers for all four.
+                    macro_rules! dots {
+                        ($g:literal) => {{
+                            let q = F::words(isa, blocks, head, first, 4 * $half + $i)[$g];
+                            for n in 0..N {
+                                let x = x[first + $g][4 * $half + $i][n];
+                                dots[$g][n] = isa.add_dot(dots[$g][n], F::BITS, $i, q, x);
+                            }
+                        }};
                     }
+                    each!(dots: 0, 1, 2, 3);
                     compiler_fence(Ordering::SeqCst);
                 }};
             }
             macro_rules! total {
                 ($g:literal) => {{
-                    let scale = F::scale(isa, head, 2 * (first + $g) + $half);
+                    let j = 2 * (first + $g) + $half;
                     for n in 0..N {
-                        let dots = isa.end_dots(dots[$g][n], F::BITS, 4);
-                        totals[$g][n] = isa.add(totals[$g][n], isa.mul(scale, dots));
+                        let scaled = isa.end_scaled(dots[$g][n], F::BITS, head.scale[j / 4], j % 4);
+                        totals[$g][n] = isa.add(totals[$g][n], scaled);
                     }
                 }};
             }
@@ -212,8 +215,8 @@ fn four<I: Words, F: Format, const N: usize>(
                 let mut u = isa.product(head.d, isa.to_floats(totals[$g][n]));
                 if F::MINIMUM {
                     let j = 2 * (first + $g);
-                    let minima = isa.factors([F::minimum(isa, head, j), F::minimum(isa, head, j + 1)]);
-                    u = isa.fma(head.m, isa.to_floats(isa.weighted(minima, x[HALVES][n])), u);
+                    let minima = isa.weighted_bytes(head.minimum[j / 4], j % 4, x[HALVES][n]);
+                    u = isa.fma(head.m, isa.to_floats(minima), u);
                 }
                 sums.add(isa, n, u, f32::from_bits(x[SCALES][n]));
             }
