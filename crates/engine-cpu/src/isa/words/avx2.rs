@@ -37,7 +37,6 @@ impl Words for Avx2 {
     const DIRECT: usize = 8;
     const SIDE: usize = 4;
     const WHOLE: usize = 8;
-    const LEFT: bool = false;
     const KEEPS: bool = false;
 
     halfwise! {
@@ -109,6 +108,11 @@ impl Words for Avx2 {
             }
             out
         }
+    }
+
+    #[inline(always)]
+    fn left(self, bits: u32, up: u32) -> bool {
+        short(bits) && 16 * 127 * (((1 << bits) - 1) << up) <= i16::MAX as usize
     }
 
     #[inline(always)]

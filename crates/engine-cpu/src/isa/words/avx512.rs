@@ -25,7 +25,6 @@ impl Words for Avx512 {
     /// As many sums of words and of floats, and some weights: 32 registers.
     const SIDE: usize = 12;
     const WHOLE: usize = 16;
-    const LEFT: bool = true;
     const KEEPS: bool = true;
 
     simply! {
@@ -53,6 +52,10 @@ impl Words for Avx512 {
         bytes
     }
 
+    #[inline(always)]
+    fn left(self, _bits: u32, _up: u32) -> bool {
+        true
+    }
     #[inline(always)]
     fn begin_dots(self, _bits: u32, begin: u32) -> __m512i {
         self.splat(begin)

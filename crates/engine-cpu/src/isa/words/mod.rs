@@ -46,8 +46,6 @@ pub trait Words: Floats {
     const SIDE: usize;
     /// How many [`Words::Dots`] registers hold while several groups are unpacked at once, so that memory is read in order.
     const WHOLE: usize;
-    /// Whether products of bytes are as good with values that stand some bits too far up.
-    const LEFT: bool;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
 
@@ -83,6 +81,8 @@ pub trait Words: Floats {
     /// and are not -128. Exact: nothing saturates, and sums wrap.
     fn dot(self, sums: Self::W, w: Self::W, x: u32) -> Self::W;
 
+    /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an offset.
+    fn left(self, bits: u32, up: u32) -> bool;
     /// What [`Words::add_dot`] begins with: this word everywhere. With an offset, what it adds to 16 values (see
     /// [`Words::offset_dots`]).
     fn begin_dots(self, bits: u32, begin: u32) -> Self::Dots;

@@ -15,7 +15,6 @@ impl Words for Portable {
     const DIRECT: usize = 1;
     const SIDE: usize = 4;
     const WHOLE: usize = 0;
-    const LEFT: bool = true;
     const KEEPS: bool = true;
 
     #[inline(always)]
@@ -84,6 +83,10 @@ impl Words for Portable {
         })
     }
 
+    #[inline(always)]
+    fn left(self, _bits: u32, _up: u32) -> bool {
+        true
+    }
     #[inline(always)]
     fn begin_dots(self, _bits: u32, begin: u32) -> [u32; LANES] {
         self.splat(begin)

@@ -119,7 +119,7 @@ small!(Mxfp4, 17, 5, 12, TABLE: Option<&'static [u8; 16]> = Some(&TWICE);
     };
     words |b, i| b.nibbles(16, i));
 
-format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usize = 4;
+format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usize = 4, SHIFTS: [u32; 4] = [0, 2, 0, 2];
     head |b| {
         let scale = each!(b, |i| b.byte_bits(b.words(64 + 64 * i), 0, 15));
         let minimum = each!(b, |i| b.byte_bits(b.words(64 + 64 * i), 4, 15));
@@ -127,7 +127,7 @@ format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usi
     };
     words |b, _head, first, i| {
         let all = b.words(320 + (first / 4 * 8 + i) * 64);
-        [b.byte_bits(all, 0, 3), b.byte_bits(all, 2, 3), b.byte_bits(all, 4, 3), b.byte_bits(all, 6, 3)]
+        [b.byte_bits(all, 0, 3), b.byte_bits(all, 0, 12), b.byte_bits(all, 4, 3), b.byte_bits(all, 4, 12)]
     };
     scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, head, j| b.signed_byte(&head.minimum, j));

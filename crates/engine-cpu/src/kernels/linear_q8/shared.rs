@@ -87,6 +87,18 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
     }
 }
 
+/// How many bits too far up values stay.
+#[inline(always)]
+fn left<I: Words, F: Format>(isa: I) -> [u32; 4] {
+    let mut left = [0; 4];
+    for g in 0..F::SHARED {
+        if F::OFFSET == 0 && isa.left(F::BITS, F::SHIFTS[g]) {
+            left[g] = F::SHIFTS[g];
+        }
+    }
+    left
+}
+
 /// Two groups with one scale each.
 #[inline(always)]
 fn pair<I: Words, F: Format, const N: usize>(
@@ -98,8 +110,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     from: usize,
     sums: &mut [I::F; N],
 ) {
-    // How many bits too far up values stay.
-    let left = if I::LEFT { F::SHIFTS } else { [0; 4] };
+    let left = left::<I, F>(isa);
     let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 2];
     macro_rules! begin {
         ($g:literal) => {{
@@ -165,6 +176,7 @@ fn four<I: Words, F: Format, const N: usize>(
     from: usize,
     sums: &mut [I::F; N],
 ) {
+    let left = left::<I, F>(isa);
     let mut totals = [[isa.splat(0); N]; 4];
     macro_rules! half {
         ($half:literal) => {{
@@ -184,6 +196,7 @@ fn four<I: Words, F: Format, const N: usize>(
                     macro_rules! dots {
                         ($g:literal) => {{
                             let q = F::words(isa, blocks, head, first, 4 * $half + $i)[$g];
+                            let q = isa.shr(q, F::SHIFTS[$g] - left[$g]);
                             for n in 0..N {
                                 let x = x[first + $g][4 * $half + $i][n];
                                 dots[$g][n] = isa.add_dot(dots[$g][n], F::BITS, $i, q, x);
@@ -212,7 +225,7 @@ fn four<I: Words, F: Format, const N: usize>(
         ($g:literal) => {{
             let x = &x[first + $g];
             for n in 0..N {
-                let mut u = isa.product(head.d, isa.to_floats(totals[$g][n]));
+                let mut u = isa.product(head.d, isa.to_floats(isa.sar(totals[$g][n], left[$g])));
                 if F::MINIMUM {
                     let j = 2 * (first + $g);
                     let minima = isa.weighted_bytes(head.minimum[j / 4], j % 4, x[HALVES][n]);
