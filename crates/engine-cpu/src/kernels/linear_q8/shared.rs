@@ -192,10 +192,15 @@ fn four<I: Words, F: Format, const N: usize>(
             macro_rules! vectors {
                 ($i:literal) => {{
                     part(isa, blocks, from, first, 2, 4 * $half + $i);
-                    // Each as late as possible: there are no registers for all four.
+                    // Each as late as possible, since there are no registers for all four; but those whose sums are widened on
+                    // the way are better made before.
+                    let words = F::words(isa, blocks, head, first, 4 * $half + $i);
                     macro_rules! dots {
                         ($g:literal) => {{
-                            let q = F::words(isa, blocks, head, first, 4 * $half + $i)[$g];
+                            let q = match F::BITS {
+                                5.. => words[$g],
+                                _ => F::words(isa, blocks, head, first, 4 * $half + $i)[$g],
+                            };
                             let q = isa.shr(q, F::SHIFTS[$g] - left[$g]);
                             for n in 0..N {
                                 let x = x[first + $g][4 * $half + $i][n];
