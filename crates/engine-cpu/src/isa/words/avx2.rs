@@ -1,7 +1,7 @@
 //! AVX2, FMA and F16C: two registers a vector.
 #![allow(unsafe_code)]
 
-use super::{Quads, Words};
+use super::{Quads, Words, byte_factors};
 use crate::isa::{Avx2, Floats};
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -326,10 +326,7 @@ impl Avx2 {
     /// Two bytes of each word, which have a sign, as its halves of 16 bits.
     #[inline(always)]
     fn byte_factors(self, a: W, at: [usize; 2]) -> W {
-        let mut order = [-1; 16];
-        for (word, order) in order.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            [order[1], order[3]] = at.map(|at| (4 * word + at) as i8);
-        }
+        let order = byte_factors(at);
         // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from 16.
         unsafe {
             let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(order.as_ptr().cast()));

@@ -1,7 +1,7 @@
 //! AVX-512 with VNNI: one register a vector.
 #![allow(unsafe_code)]
 
-use super::Words;
+use super::{Words, byte_factors};
 use crate::isa::Avx512;
 use std::arch::x86_64::*;
 
@@ -62,7 +62,8 @@ impl Words for Avx512 {
     }
     #[inline(always)]
     fn add_dot(self, dots: __m512i, _bits: u32, _k: usize, w: __m512i, x: u32) -> __m512i {
-        self.dot(dots, w, x)
+        // SAFETY: `self` proves that the machine has AVX-512.
+        unsafe { in_order(self.dot(dots, w, x)) }
     }
     #[inline(always)]
     fn end_dots(self, dots: __m512i, _bits: u32, _count: usize) -> __m512i {
@@ -70,6 +71,18 @@ impl Words for Avx512 {
     }
 
     /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
+    /// As two products of 16 bits.
+    #[inline(always)]
+    fn weighted_bytes(self, a: __m512i, at: usize, halves: u32) -> __m512i {
+        let order = byte_factors([at, at + 1]);
+        // SAFETY: `self` proves that the machine has AVX-512 F, BW and VNNI; 16 bytes are loaded from 16.
+        unsafe {
+            let order = _mm512_broadcast_i32x4(_mm_loadu_si128(order.as_ptr().cast()));
+            let factors = _mm512_srai_epi16::<8>(_mm512_shuffle_epi8(a, order));
+            _mm512_madd_epi16(factors, _mm512_set1_epi32(halves as i32))
+        }
+    }
+
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [__m512i; 4] {
         assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));
@@ -90,4 +103,14 @@ impl Words for Avx512 {
             [low, high, _mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d)]
         }
     }
+}
+
+/// The same, in the order of the source: the compiler would put all products behind what is asked for, and what they take into
+/// memory.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_order(mut sum: __m512i) -> __m512i {
+    // SAFETY: it has no instruction.
+    unsafe { std::arch::asm!("/* {0} */", inout(zmm_reg) sum, options(nomem, nostack, preserves_flags)) };
+    sum
 }

@@ -215,3 +215,14 @@ pub trait Words: Floats {
     /// Words with a sign as floats, rounded to nearest.
     fn to_floats(self, a: Self::W) -> Self::F;
 }
+
+/// How `pshufb` makes upper bytes of the halves of 16 bits of each word: its bytes of these numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn byte_factors(at: [usize; 2]) -> [i8; 16] {
+    let mut order = [-1; 16];
+    for (word, order) in order.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        [order[1], order[3]] = at.map(|at| (4 * word + at) as i8);
+    }
+    order
+}

@@ -23,7 +23,8 @@ struct Asking<'a, I: Words, F> {
 impl<I: Words, F: Format> Asking<'_, I, F> {
     #[inline(always)]
     fn ask(self, isa: I, k: usize) {
-        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
+        let (at, count) = part(self.q.blocks, self.g, F::GROUPS, k);
+        far(isa, self.q.blocks, self.from, at, count);
     }
 }
 
