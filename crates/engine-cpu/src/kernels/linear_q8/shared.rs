@@ -90,10 +90,10 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
 /// How many bits too far up values stay.
 #[inline(always)]
 fn left<I: Words, F: Format>(isa: I) -> [u32; 4] {
-    let mut left = [0; 4];
-    for g in 0..F::SHARED {
-        if F::OFFSET == 0 && isa.left(F::BITS, F::SHIFTS[g]) {
-            left[g] = F::SHIFTS[g];
+    let mut left = F::SHIFTS;
+    for up in &mut left {
+        if F::OFFSET > 0 || !isa.left(F::BITS, *up) {
+            *up = 0;
         }
     }
     left
