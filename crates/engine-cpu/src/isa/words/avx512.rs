@@ -1,7 +1,7 @@
 //! AVX-512 with VNNI: one register a vector.
 #![allow(unsafe_code)]
 
-use super::{Words, byte_factors};
+use super::{Quads, Words, byte_factors};
 use crate::isa::Avx512;
 use std::arch::x86_64::*;
 
@@ -70,7 +70,35 @@ impl Words for Avx512 {
         dots
     }
 
-    /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
+    /// Written out for one or two rows: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
+    #[inline(always)]
+    fn dots<const BITS: u32, const N: usize>(
+        self,
+        mut sums: [__m512i; N],
+        w: impl Quads<Avx512>,
+        x: &[[u32; N]; 8],
+    ) -> [__m512i; N] {
+        macro_rules! step {
+            ($($k:literal)*) => {$({
+                let w = w.quad(self, $k);
+                for n in 0..N {
+                    sums[n] = self.add_dot(sums[n], BITS, $k, w, x[$k][n]);
+                }
+            })*};
+        }
+        if N <= 2 {
+            step!(0 1 2 3 4 5 6 7);
+            return sums;
+        }
+        for (k, x) in x.iter().enumerate() {
+            let w = w.quad(self, k);
+            for n in 0..N {
+                sums[n] = self.dot(sums[n], w, x[n]);
+            }
+        }
+        sums
+    }
+
     /// As two products of 16 bits.
     #[inline(always)]
     fn weighted_bytes(self, a: __m512i, at: usize, halves: u32) -> __m512i {
@@ -83,6 +111,7 @@ impl Words for Avx512 {
         }
     }
 
+    /// Quarter q of vector j is of row 4 q + j; quarters are turned on their own.
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [__m512i; 4] {
         assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));

@@ -83,8 +83,8 @@ pub trait Words: Floats {
 
     /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an offset.
     fn left(self, bits: u32, up: u32) -> bool;
-    /// What [`Words::add_dot`] begins with: this word everywhere. With an offset, what it adds to 16 values (see
-    /// [`Words::offset_dots`]).
+    /// What [`Words::add_dot`] begins with: this word everywhere, 0 or what an offset of half of the values adds to 16 of them
+    /// (see [`Words::offset_dots`]).
     fn begin_dots(self, bits: u32, begin: u32) -> Self::Dots;
     /// [`Words::dot`] of vector `k` of a row of them, the first one being 0; all bytes of `w` are below 2 to the power of `bits`.
     fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;

@@ -20,26 +20,18 @@ struct Asking<'a, I: Words, F> {
     g: usize,
 }
 
-impl<I: Words, F: Format> Asking<'_, I, F> {
-    #[inline(always)]
-    fn ask(self, isa: I, k: usize) {
-        let (at, count) = part(self.q.blocks, self.g, F::GROUPS, k);
-        far(isa, self.q.blocks, self.from, at, count);
-    }
-}
-
 impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
     const SIGNED: bool = Packed::<'a, I, F>::SIGNED;
 
     #[inline(always)]
     fn quad(self, isa: I, k: usize) -> I::W {
-        self.ask(isa, k);
+        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
         self.q.quad(isa, k)
     }
 
     #[inline(always)]
     fn signed(self, isa: I, k: usize) -> I::W {
-        self.ask(isa, k);
+        part(isa, self.q.blocks, self.from, self.g, F::GROUPS, k);
         self.q.signed(isa, k)
     }
 }

@@ -51,13 +51,13 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count
     }
 }
 
-/// What vector `i` of eight has its share of, as a place and bytes: of those groups from `first` on that share bytes, which are
+/// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes, which are
 /// one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted now.
 #[inline(always)]
-pub(super) fn part(blocks: &[u8], first: usize, of: usize, i: usize) -> (usize, usize) {
+pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, of: usize, i: usize) {
     let lines = (blocks.len() / of).div_ceil(64);
     let (begin, end) = (i * lines / 8, (i + 1) * lines / 8);
-    (first * blocks.len() / 8 + 64 * begin, 64 * (end - begin))
+    far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
 }
 
 /// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks `from` bytes behind these.
@@ -121,8 +121,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     }
     macro_rules! vectors {
         ($i:literal) => {{
-            let (at, count) = part(blocks, first, 4, $i);
-            far(isa, blocks, from, at, count);
+            part(isa, blocks, from, first, 4, $i);
             let q = F::words(isa, blocks, head, first, $i);
             let q = [isa.shr(q[0], F::SHIFTS[0] - left[0]), isa.shr(q[1], F::SHIFTS[1] - left[1])];
             for n in 0..N {
@@ -192,8 +191,7 @@ fn four<I: Words, F: Format, const N: usize>(
             }
             macro_rules! vectors {
                 ($i:literal) => {{
-                    let (at, count) = part(blocks, first, 2, 4 * $half + $i);
-                    far(isa, blocks, from, at, count);
+                    part(isa, blocks, from, first, 2, 4 * $half + $i);
                     // Each as late as possible, since there are no registers for all four; but those whose sums are widened on
                     // the way are better made before.
                     let words = F::words(isa, blocks, head, first, 4 * $half + $i);
