@@ -72,12 +72,16 @@ impl Words for Avx512 {
 
     /// Written out for one or two rows: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
     #[inline(always)]
-    fn dots<const BITS: u32, const N: usize>(
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
-        mut sums: [__m512i; N],
         w: impl Quads<Avx512>,
         x: &[[u32; N]; 8],
+        begin: &[u32; N],
     ) -> [__m512i; N] {
+        let mut sums = self.splats(OFFSET > 0, begin);
+        if N > 2 {
+            return self.dots::<BITS, N>(sums, w, x);
+        }
         macro_rules! step {
             ($($k:literal)*) => {$({
                 let w = w.quad(self, $k);
@@ -86,16 +90,7 @@ impl Words for Avx512 {
                 }
             })*};
         }
-        if N <= 2 {
-            step!(0 1 2 3 4 5 6 7);
-            return sums;
-        }
-        for (k, x) in x.iter().enumerate() {
-            let w = w.quad(self, k);
-            for n in 0..N {
-                sums[n] = self.dot(sums[n], w, x[n]);
-            }
-        }
+        step!(0 1 2 3 4 5 6 7);
         sums
     }
 
