@@ -5,6 +5,7 @@ use crate::gauge::CpuGauge;
 use crate::isa::{Avx512Bf16, Isa};
 use crate::isa::{BF16_PAIRS, Set};
 use crate::kernels;
+use crate::lines::LINES4;
 use crate::memory::{Memory, own};
 use crate::panel::PANEL16;
 use crate::pool::{Device, Pool};
@@ -55,7 +56,7 @@ impl Cpu {
         caps.bindings = usize::MAX;
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
-        let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, Layout::FILE] };
+        let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, LINES4, Layout::FILE] };
         let registry = options.apply(Self::NAME, layouts, kernels::table(&sets, pairs));
         let budget = Budget::new(Cpu::NAME, caps.memory);
         let pool = Pool::new(threads, &budget);

@@ -10,7 +10,6 @@
 #![allow(unsafe_code)]
 
 use crate::pages::{HUGE, Pages};
-use crate::panel::ROWS;
 use bytemuck::Pod;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result};
 use inkstone_tensor::cache::{Cache, RUN};
@@ -236,9 +235,9 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..end * bytes]
     }
 
-    /// So many panels of a weight that lies in panels.
-    pub(crate) fn panels(&self, first: usize, count: usize) -> &'a [u8] {
-        let bytes = ROWS * self.row;
+    /// So many groups of `rows` rows, of a weight in whose layout so many lie together.
+    pub(crate) fn groups(&self, rows: usize, first: usize, count: usize) -> &'a [u8] {
+        let bytes = rows * self.row;
         &self.bytes[first * bytes..][..count * bytes]
     }
 

@@ -1,8 +1,9 @@
 //! Weights: all of them in one arena, each in the layout of its slot, read a piece at a time by all threads; or the bytes
 //! of their source where they are.
 
+use crate::lines::{self, LINES4};
 use crate::pages::Pages;
-use crate::panel::{PANEL16, ROWS, pack, packs};
+use crate::panel::{self, PANEL16};
 use crate::stream::Stream;
 use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights, available_memory};
 use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
@@ -65,7 +66,7 @@ struct Piece<'a> {
     slot: &'a WeightSlot,
     /// Its first row.
     row: usize,
-    /// How many rows there are in the file; the last panel is filled up.
+    /// How many rows there are in the file; the last group is filled up.
     rows: usize,
     to: &'a mut [u8],
 }
@@ -136,14 +137,28 @@ fn size(slot: &WeightSlot) -> Result<Option<usize>> {
         Err(Error::WeightType { tensor: slot.name.to_string(), found, expected: expected.to_owned() })
     };
     let rows = rows(slot);
-    let rows = match slot.layout {
-        Layout::FILE => Some(rows),
-        PANEL16 if packs(slot.ty.dtype) => rows.checked_next_multiple_of(ROWS),
-        PANEL16 => return wrong(slot.ty.to_string(), "a format that layout panel16 has"),
-        other => return wrong(format!("to be in layout {other}"), "layout panel16 or file"),
+    let (layout, dtype) = (slot.layout, slot.ty.dtype);
+    let has = match layout {
+        Layout::FILE => true,
+        PANEL16 => panel::packs(dtype),
+        LINES4 => lines::packs(dtype),
+        other => return wrong(format!("to be in layout {other}"), "layout panel16, lines4 or file"),
     };
+    if !has {
+        return wrong(slot.ty.to_string(), &format!("a format that layout {layout} has"));
+    }
+    let rows = rows.checked_next_multiple_of(together(layout));
     let row = usize::try_from(slot.ty.row_bytes()).ok();
     Ok(rows.zip(row).and_then(|(rows, row)| rows.checked_mul(row)))
+}
+
+/// Rows that lie together.
+fn together(layout: Layout) -> usize {
+    match layout {
+        PANEL16 => panel::ROWS,
+        LINES4 => lines::ROWS,
+        _ => 1,
+    }
 }
 
 /// Rows of a weight, as [`WeightSlot::check`] has found them.
@@ -161,7 +176,7 @@ fn pieces<'a>(slots: &'a [WeightSlot], held: &[Held], arena: &'a mut [u8]) -> Ve
         (rest, at) = (after, range.end);
 
         let (rows, row) = (rows(slot), (slot.ty.row_bytes() as usize).max(1));
-        let group = if slot.layout == PANEL16 { ROWS } else { 1 };
+        let group = together(slot.layout);
         let step = (PIECE / (group * row)).max(1) * group;
         pieces.extend(weight.chunks_mut(step * row).enumerate().map(|(i, to)| {
             let row = i * step;
@@ -194,8 +209,12 @@ impl Piece<'_> {
         }
         let buffer = &mut buffer[..bytes];
         source.read(&slot.name, offset, buffer)?;
-        for (rows, panel) in buffer.chunks(ROWS * row).zip(to.chunks_mut(ROWS * row)) {
-            pack(slot.ty.dtype, rows, row, panel);
+        let group = together(slot.layout) * row;
+        for (rows, to) in buffer.chunks(group).zip(to.chunks_mut(group)) {
+            match slot.layout {
+                LINES4 => lines::pack(rows, row, to),
+                _ => panel::pack(slot.ty.dtype, rows, row, to),
+            }
         }
         Ok(())
     }

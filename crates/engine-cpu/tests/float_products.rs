@@ -1,10 +1,10 @@
-//! Products of weights that are floats give the same bits on every instruction set, for any number of rows at once, whether
-//! or not rows are whole lines.
+//! Products of weights that are floats give the same bits on every instruction set, in every layout, for any number of rows at
+//! once, whether or not rows are whole lines.
 
 mod products;
 
 use inkstone_compute::{Accuracy, Engine, EngineOptions, Layout};
-use inkstone_engine_cpu::{Cpu, Set};
+use inkstone_engine_cpu::{Cpu, LINES4, Set};
 use inkstone_tensor::DType;
 use products::{Way, Weight};
 use std::sync::Arc;
@@ -23,29 +23,29 @@ fn weight(dtype: DType, k: usize, rows: usize, seed: &mut u64) -> Weight {
 }
 
 /// The results of a product of so many rows of activations of a dtype, by row.
-fn product(set: Set, weight: &Weight, dtype: DType, x: &[u8], rows: usize) -> Vec<u32> {
+fn product((set, layout): (Set, Layout), weight: &Weight, dtype: DType, x: &[u8], rows: usize) -> Vec<u32> {
     let (accuracy, kernel) = match dtype {
         DType::BF16 => (Accuracy::Fast, "linear.bf16".to_owned()),
         _ => (Accuracy::Precise, format!("linear.f32.{}", set.name())),
     };
-    products::product(&Way { set, layout: Layout::FILE, kernel: &kernel, dtype, accuracy }, weight, x, rows).unwrap()
+    products::product(&Way { set, layout, kernel: &kernel, dtype, accuracy }, weight, x, rows).unwrap()
 }
 
 /// Rows of a step at once.
 const ROWS: usize = 17;
 
-/// That each of the sets gives the bits that the first gives to each row alone, for any number of rows.
+/// That each of the sets, in each layout, gives the bits that the first gives to each row alone, for any number of rows.
 fn same_bits(weight: &Weight, dtype: DType, x: &[u8], sets: &[Set]) {
     let row = x.len() / ROWS;
-    let alone = |i: usize| product(sets[0], weight, dtype, &x[i * row..][..row], 1);
+    let alone = |i: usize| product((sets[0], Layout::FILE), weight, dtype, &x[i * row..][..row], 1);
     let wanted: Vec<u32> = (0..ROWS).flat_map(alone).collect();
     assert!(wanted.iter().filter(|y| **y != 0).count() > 600);
-    for set in sets {
+    for (set, layout) in sets.iter().flat_map(|set| [LINES4, Layout::FILE].map(|layout| (*set, layout))) {
         for last in 1..=ROWS {
-            let found = product(*set, weight, dtype, &x[row * (ROWS - last)..], last);
+            let found = product((set, layout), weight, dtype, &x[row * (ROWS - last)..], last);
             let at = found.iter().zip(&wanted[weight.rows * (ROWS - last)..]).position(|(a, b)| a != b);
             let (name, k) = (weight.dtype, weight.k);
-            assert_eq!(at, None, "{name} rows of {k} on {}, the last {last} rows", set.name());
+            assert_eq!(at, None, "{name} rows of {k} in {layout} on {}, the last {last} rows", set.name());
         }
     }
 }

@@ -32,7 +32,7 @@ fn run<I: Pairs>(isa: I, x: Activations, weight: &Weight, cols: Range<usize>, wo
         decode_row(&bias, 0, cols.start, biases);
     }
     let biases = weight.bias.is_some().then_some(&*biases);
-    let w = Rows { bytes: w.rows_from(cols.start, cols.len()), row: w.ty.row_bytes() as usize };
+    let w = Rows::of(w, cols);
     isa.run(Dots { terms: Both(isa), x, w, biases, out });
 }
 

@@ -35,13 +35,13 @@ pub(super) fn columns<I: Floats>(
     for (i, row) in decoded.chunks_exact_mut(w.ty.cols).enumerate() {
         decode_row(w, cols.start + i, 0, row);
     }
-    let rows = Rows { bytes: w.rows_from(cols.start, cols.len()), row: w.ty.row_bytes() as usize };
+    let rows = Rows::of(w, cols);
     match dtype {
         DType::F32 => isa.run(Dots { terms: Singles(isa), x, w: rows, biases, out }),
         DType::F16 => isa.run(Dots { terms: Halves(isa), x, w: rows, biases, out }),
         DType::BF16 => isa.run(Dots { terms: UpperHalves(isa), x, w: rows, biases, out }),
         _ => {
-            let w = Rows { bytes: bytemuck::cast_slice(decoded), row: 4 * w.ty.cols };
+            let w = Rows::decoded(decoded, w.ty.cols);
             isa.run(Dots { terms: Singles(isa), x, w, biases, out });
         }
     }

@@ -22,6 +22,7 @@ mod state;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512, BF16_PAIRS};
 use crate::isa::{LANES, Portable, Set};
+use crate::lines::LINES4;
 use crate::panel::PANEL16;
 use crate::tile::Entry;
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
@@ -37,6 +38,9 @@ pub const Q8: Numerics = Numerics("q8/32.i32");
 
 /// Weights and activations in BF16, pairs at a time, sums in f32.
 pub const BF16: Numerics = Numerics("bf16/l16");
+
+/// How weights that are floats lie.
+const FLOATS: &[Layout] = &[LINES4, Layout::FILE];
 
 /// How a kernel cuts an op with results of these types.
 type Cuts = fn(&Op, &[Type]) -> Tiling;
@@ -113,6 +117,7 @@ fn norm_quantize() -> Kernel {
 fn bf16() -> Vec<Kernel> {
     let bf16 = || Kernel {
         weights: linear_bf16::WEIGHTS,
+        layouts: FLOATS,
         activations: Some(DType::BF16),
         requires: &[BF16_PAIRS],
         fast: true,
@@ -145,7 +150,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     };
     // What pairs do is left to them.
     let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
-    let f32 = || Kernel { weights: floats, ..common(F32, columns) };
+    let f32 = || Kernel { weights: floats, layouts: FLOATS, ..common(F32, columns) };
     let embed = |name, weights, layouts| {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
         kernel(name, "embed", copies::embed, rest)
@@ -176,7 +181,11 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .chain(vectored!(sets, "norm_rope_attend", "norm_rope_attend", rope_attend::rope_attend, attend()))
         .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
-        .chain([embed("embed.panel16", formats::ALL, &[PANEL16]), embed("embed", &[], &[Layout::FILE])])
+        .chain([
+            embed("embed.panel16", formats::ALL, &[PANEL16]),
+            embed("embed.lines4", linear_f32::WEIGHTS, &[LINES4]),
+            embed("embed", &[], &[Layout::FILE]),
+        ])
         .chain(exact)
         .collect()
 }

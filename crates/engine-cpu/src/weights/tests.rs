@@ -9,7 +9,7 @@ struct Made {
     broken: Option<(&'static str, u64)>,
 }
 
-/// Names, formats, layouts, rows and columns: pieces of one panel and of many, rows that fill no panel, a vector.
+/// Names, formats, layouts, rows and columns: pieces of one panel and of many, rows that fill no panel or no group, a vector.
 const WEIGHTS: &[(&str, DType, Layout, usize, usize)] = &[
     ("q4", DType::Q4_K, PANEL16, 4099, 512),
     ("norm", DType::F32, Layout::FILE, 1, 100),
@@ -17,6 +17,8 @@ const WEIGHTS: &[(&str, DType, Layout, usize, usize)] = &[
     ("f16", DType::F16, Layout::FILE, 300, 1111),
     ("q5", DType::Q5_0, PANEL16, 16, 64),
     ("q6", DType::Q6_K, Layout::FILE, 33, 256),
+    ("bf16", DType::BF16, LINES4, 301, 1111),
+    ("f32", DType::F32, LINES4, 5, 33),
 ];
 
 fn slot(name: &str, dtype: DType, layout: Layout, rows: usize, cols: usize) -> WeightSlot {
@@ -81,8 +83,16 @@ fn weights_lie_as_their_slots_say_however_many_threads_read_them() {
             let row = slot.ty.row_bytes() as usize;
             let mut unpacked = vec![0; row];
             for (i, wanted) in bytes.chunks(row).enumerate() {
-                let panel = &found[i / ROWS * ROWS * row..][..ROWS * row];
-                unpack(slot.ty.dtype, panel, i % ROWS, &mut unpacked);
+                let (lane, group) = (i % together(layout), i / together(layout) * together(layout) * row);
+                let group = &found[group..][..together(layout) * row];
+                if layout == PANEL16 {
+                    unpack(slot.ty.dtype, group, lane, &mut unpacked);
+                } else {
+                    unpacked
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(at, byte)| *byte = group[lines::place(row, lane, at)][0]);
+                }
                 assert!(unpacked == wanted, "row {i} of {}", slot.name);
             }
         }
@@ -150,8 +160,12 @@ fn what_can_not_be_loaded_is_named() {
             "tensor f16 is f16[300, 1111], expected a format that layout panel16 has",
         ),
         (
+            slot("q6", DType::Q6_K, LINES4, 33, 256),
+            "tensor q6 is q6_k[33, 256], expected a format that layout lines4 has",
+        ),
+        (
             slot("q5", DType::Q5_0, Layout("spiral"), 16, 64),
-            "tensor q5 is to be in layout spiral, expected layout panel16 or file",
+            "tensor q5 is to be in layout spiral, expected layout panel16, lines4 or file",
         ),
     ];
     for (slot, wanted) in cases {

@@ -123,7 +123,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
 /// Panels of a weight from `first` on; those of one that lies as in the file are made in `packed`.
 #[inline(always)]
 fn rows16<'b>(w: &View<'b>, first: usize, count: usize, packed: &'b mut Vec<u8>) -> &'b [u8] {
-    if w.layout == PANEL16 { w.panels(first, count) } else { made(w, first, count, packed) }
+    if w.layout == PANEL16 { w.groups(ROWS, first, count) } else { made(w, first, count, packed) }
 }
 
 #[inline(never)]
