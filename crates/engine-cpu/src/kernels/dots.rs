@@ -5,19 +5,30 @@
 //! decoding needs no memory but the weight's own.
 
 use super::product::Activations;
-use crate::isa::{self, Body};
-use crate::lines::{self, LINE, LINES4};
-use crate::memory::View;
+use crate::isa::Body;
+use crate::lines::{self, LINE};
 use std::ops::Range;
+
+mod rows;
+mod tile;
+
+pub(super) use rows::Rows;
+use tile::Tile;
 
 /// What all is read in: a cache line, and 16 lanes of floats.
 type Line = [u8; LINE];
 
-/// Bytes of rows side by side up to which the first cache has room for them, and for those that are asked for.
-const ROOM: usize = 16 << 10;
+/// Rows of a weight side by side.
+const SIDE: usize = 4;
 
 /// Bytes of activations that stay in the second cache while the weights of a tile pass.
 const NEAR: usize = 256 << 10;
+
+/// Most tiles of the same rows of a weight, one after the other.
+const TILES: usize = 16;
+
+/// Lines of activations that all parts of sums take one after the other.
+const BLOCK: usize = 64;
 
 /// How weights and activations become sums: one chain a lane, in the order of lines. A line of weights goes with `LINES` lines
 /// of activations.
@@ -47,58 +58,6 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     fn prefetch_far(self, byte: *const u8);
 }
 
-/// Rows of a weight.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    bytes: &'a [u8],
-    /// Bytes of each.
-    row: usize,
-    count: usize,
-    /// Whether they lie in [`LINES4`], or one after the other.
-    lines4: bool,
-}
-
-impl<'a> Rows<'a> {
-    /// Some rows of a weight; of one in groups they begin with a group.
-    pub(super) fn of(w: &View<'a>, rows: Range<usize>) -> Rows<'a> {
-        let (row, count, lines4) = (w.stride(), rows.len(), w.layout == LINES4);
-        let bytes = match lines4 {
-            true => w.groups(lines::ROWS, rows.start / lines::ROWS, count.div_ceil(lines::ROWS)),
-            false => w.rows_from(rows.start, count),
-        };
-        Rows { bytes, row, count, lines4 }
-    }
-
-    /// Rows of floats, one after the other.
-    pub(super) fn decoded(values: &'a [f32], cols: usize) -> Rows<'a> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        Rows { bytes, row: 4 * cols, count: values.len() / cols.max(1), lines4: false }
-    }
-
-    /// Row `i` of rows of which `T` lie together.
-    #[inline(always)]
-    fn row<const T: usize>(self, i: usize) -> Row<'a, T> {
-        let group = &self.bytes[i / T * T * self.row..][..T * self.row];
-        let (lines, rest) = group.split_at(self.row / LINE * LINE * T);
-        Row {
-            lines: lines.as_chunks().0.as_chunks().0,
-            rest: &rest[i % T * (rest.len() / T)..][..rest.len() / T],
-            at: i % T,
-        }
-    }
-}
-
-/// A row of those of which `T` lie together.
-#[derive(Clone, Copy)]
-struct Row<'a, const T: usize> {
-    /// Whole lines, of all of them.
-    lines: &'a [[Line; T]],
-    /// What is left of this row.
-    rest: &'a [u8],
-    /// Which of them it is.
-    at: usize,
-}
-
 /// Products of all rows of a weight, and of all of a step, row after row of the step; with a bias for each row of the weight,
 /// if there are any. A body, to be compiled for a set.
 pub(super) struct Dots<'c, T, const LINES: usize> {
@@ -125,163 +84,112 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     /// Everything; `W` rows of the weight lie together.
     #[inline(always)]
     fn all<const W: usize>(mut self) {
-        let most = (T::SUMS / if T::SUMS < 24 { 2 } else { 4 }).max(1);
-        let (count, near) = (self.x.count(), (NEAR / self.x.row(0).len().max(1) / most).max(1) * most);
+        let mut kept = [[[self.terms.none(); 3]; SIDE]; TILES];
+        let most = (T::SUMS * T::PARTS / SIDE).max(1);
+        let (count, near) = (self.x.count(), (NEAR / self.x.row_bytes().max(1) / most).clamp(1, TILES) * most);
         for from in (0..count).step_by(near) {
-            let rows = from..count.min(from + near);
             // The weight passes once for each of these; only the first time it comes from far.
-            match T::SUMS {
-                24.. => self.rows::<W, 4>(rows, from == 0),
-                // Few sums a row of the weight: more rows make up for it.
-                _ if rows.len() == 1 => self.rows::<W, 4>(rows, from == 0),
-                _ => self.rows::<W, 2>(rows, from == 0),
-            }
-        }
-    }
-
-    /// These rows of the step, `SIDE` rows of the weight at a time.
-    #[inline(always)]
-    fn rows<const W: usize, const SIDE: usize>(&mut self, rows: Range<usize>, far: bool) {
-        let most = (T::SUMS / SIDE).max(1);
-        for at in (0..self.w.count).step_by(SIDE) {
-            let (mut row, mut far) = (rows.start, far);
-            while row < rows.end {
-                // As even as can be: one row alone costs nearly as much as several.
-                let left = rows.end - row;
-                let count = left.div_ceil(left.div_ceil(most));
-                match count {
-                    1 => self.block::<W, SIDE, 1>(row, at, far),
-                    2 if T::SUMS >= 2 * SIDE => self.block::<W, SIDE, 2>(row, at, far),
-                    3 if T::SUMS >= 3 * SIDE => self.block::<W, SIDE, 3>(row, at, far),
-                    4 if T::SUMS >= 4 * SIDE => self.block::<W, SIDE, 4>(row, at, far),
-                    5 if T::SUMS >= 5 * SIDE => self.block::<W, SIDE, 5>(row, at, far),
-                    6 if T::SUMS >= 6 * SIDE => self.block::<W, SIDE, 6>(row, at, far),
-                    _ => unreachable!("{count} rows of at most {most}"),
+            let (rows, far) = (from..count.min(from + near), from == 0);
+            for at in (0..self.w.count).step_by(SIDE) {
+                if T::PARTS > 1 && rows.len() > 1 {
+                    self.by_parts::<W>(rows.clone(), at, &mut kept);
+                } else {
+                    self.at_once::<W>(rows.clone(), at, far);
                 }
-                (row, far) = (row + count, false);
             }
         }
     }
 
-    /// `R` rows of the weight from `at` on, or as many as there are, by `C` of the step from `row` on.
+    /// Rows of the weight from `at` on by these of the step, all parts of their sums at once.
     #[inline(always)]
-    fn block<const W: usize, const R: usize, const C: usize>(&mut self, row: usize, at: usize, far: bool) {
+    fn at_once<const W: usize>(&mut self, rows: Range<usize>, at: usize, mut far: bool) {
+        for rows in evenly(rows, (T::SUMS / SIDE).max(1)) {
+            match rows.len() {
+                1 => self.block::<W, 1>(rows, at, far),
+                2 if T::SUMS >= 2 * SIDE => self.block::<W, 2>(rows, at, far),
+                3 if T::SUMS >= 3 * SIDE => self.block::<W, 3>(rows, at, far),
+                4 if T::SUMS >= 4 * SIDE => self.block::<W, 4>(rows, at, far),
+                5 if T::SUMS >= 5 * SIDE => self.block::<W, 5>(rows, at, far),
+                6 if T::SUMS >= 6 * SIDE => self.block::<W, 6>(rows, at, far),
+                count => unreachable!("{count} rows, for which there are no registers"),
+            }
+            far = false;
+        }
+    }
+
+    #[inline(always)]
+    fn block<const W: usize, const C: usize>(&mut self, rows: Range<usize>, at: usize, far: bool) {
+        let tile = Tile::<T, W, C, LINES>::new(self.terms, self.x, rows.start, self.w, at);
+        let mut sums = [[self.terms.none(); C]; SIDE];
+        tile.add(&mut sums, far);
+        self.put(rows, at, &sums);
+    }
+
+    /// The same with one part of the sums after the other, for which there are more registers: some lines of all rows at a time,
+    /// which stay in the first cache until all parts have been added, while sums of other rows wait in memory.
+    #[inline(always)]
+    fn by_parts<const W: usize>(&mut self, rows: Range<usize>, at: usize, kept: &mut [[[T::Sums; 3]; SIDE]]) {
+        let count = self.w.lines();
+        for first in (0..count.max(1)).step_by(BLOCK / LINES) {
+            let lines = first..count.min(first + BLOCK / LINES);
+            for (rows, kept) in evenly(rows.clone(), 3).zip(&mut *kept) {
+                match rows.len() {
+                    2 => self.part::<W, 2>(rows, at, lines.clone(), kept),
+                    3 => self.part::<W, 3>(rows, at, lines.clone(), kept),
+                    count => unreachable!("{count} of several rows"),
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn part<const W: usize, const C: usize>(
+        &mut self,
+        rows: Range<usize>,
+        at: usize,
+        lines: Range<usize>,
+        kept: &mut [[T::Sums; 3]; SIDE],
+    ) {
+        let tile = Tile::<T, W, C, LINES>::new(self.terms, self.x, rows.start, self.w, at);
+        let mut sums = [[self.terms.none(); C]; SIDE];
+        if lines.start > 0 {
+            for (sums, kept) in sums.iter_mut().zip(&*kept) {
+                sums.copy_from_slice(&kept[..C]);
+            }
+        }
+        let last = lines.end == self.w.lines();
+        tile.add_part(&mut sums, lines.clone(), 0);
+        tile.add_part(&mut sums, lines, 1);
+        if last {
+            tile.add_rest(&mut sums);
+            return self.put(rows, at, &sums);
+        }
+        for (sums, kept) in sums.iter().zip(kept) {
+            kept[..C].copy_from_slice(sums);
+        }
+    }
+
+    /// Results of these rows of the step and the weight's from `at` on, of which there may be fewer.
+    #[inline(always)]
+    fn put<const C: usize>(&mut self, rows: Range<usize>, at: usize, sums: &[[T::Sums; C]; SIDE]) {
         let size = self.w.count;
-        let count = R.min(size - at);
-        let mut weights = [self.w.row::<W>(at); R];
-        for (i, weights) in weights.iter_mut().enumerate().skip(1) {
-            // A row may be there twice.
-            *weights = self.w.row::<W>(at + i.min(count - 1));
-        }
-        let mut x: [&[u8]; C] = [&[]; C];
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = self.x.row(row + i);
-        }
-        let sums = dots::<T, W, R, C, LINES>(self.terms, x, weights, far);
-        for (i, sums) in sums.iter().enumerate().take(count) {
-            for (c, sum) in sums.iter().enumerate() {
-                let out = &mut self.out[(row + c) * size + at + i];
-                *out = if let Some(biases) = self.biases { sum + biases[at + i] } else { *sum };
+        for (i, sums) in sums.iter().enumerate().take(size - at) {
+            for (row, sum) in rows.clone().zip(sums) {
+                let sum = self.terms.fold(*sum);
+                self.out[row * size + at + i] = if let Some(biases) = self.biases { sum + biases[at + i] } else { sum };
             }
         }
     }
 }
 
-/// Rows of a weight times rows of activations; `far`: the rows of the weight after these will be wanted.
-///
-/// Rows side by side are several streams, short ones, which the processor sees too late: so while these are read, the next
-/// ones are asked for in the order in which they lie. Rows that lie together are one, of which only some machines want to be
-/// told.
+/// Rows in parts of at most so many, as even as can be: one alone costs nearly as much as several.
 #[inline(always)]
-fn dots<T: Terms<LINES>, const W: usize, const R: usize, const C: usize, const LINES: usize>(
-    terms: T,
-    x: [&[u8]; C],
-    w: [Row<W>; R],
-    far: bool,
-) -> [[f32; C]; R] {
-    let count = w[0].lines.len();
-    let (mut lines, mut places) = ([w[0].lines; R], [w[0].at; R]);
-    for r in 0..R {
-        // Those of a whole group lie in their order.
-        (lines[r], places[r]) = (&w[r].lines[..count], if R == W { r } else { w[r].at });
-    }
-    let mut values: [&[[Line; LINES]]; C] = [&[]; C];
-    for c in 0..C {
-        values[c] = &x[c].as_chunks().0.as_chunks().0[..count];
-    }
-    let bytes = count * LINE + w[0].rest.len();
-    let ahead = match W {
-        1 => R * bytes,
-        _ if W == R => isa::far(2),
-        _ => 0,
-    };
-    let next = w[0].lines.as_ptr().cast::<u8>().wrapping_add(ahead);
-    let stride = if far && ahead > 0 { LINE } else { 0 };
-    let long = W > 1 || R * bytes > ROOM;
-
-    let mut sums = [[terms.none(); C]; R];
-    for i in 0..count {
-        let (mut w, mut x) = ([&lines[0][i][0]; R], [&values[0][i]; C]);
-        for r in 0..R {
-            let byte = next.wrapping_add((i * R + r) * stride);
-            if long {
-                terms.prefetch_far(byte);
-            } else {
-                terms.prefetch(byte);
-            }
-            w[r] = &lines[r][i][places[r] % W];
-        }
-        for c in 0..C {
-            x[c] = &values[c][i];
-        }
-        sums = add(terms, x, w, sums);
-    }
-    if !w[0].rest.is_empty() {
-        // Lanes beyond the end add zero.
-        let w = w.map(|w| rest(w.rest, 0));
-        let x = x.map(|x| std::array::from_fn(|at| rest(x, count * LINES + at)));
-        sums = add(terms, x.each_ref(), w.each_ref(), sums);
-    }
-    let mut folded = [[0.0; C]; R];
-    for r in 0..R {
-        for c in 0..C {
-            folded[r][c] = terms.fold(sums[r][c]);
-        }
-    }
-    folded
-}
-
-/// Adds the products of a line of each row.
-#[inline(always)]
-fn add<T: Terms<LINES>, const R: usize, const C: usize, const LINES: usize>(
-    terms: T,
-    x: [&[Line; LINES]; C],
-    w: [&Line; R],
-    mut sums: [[T::Sums; C]; R],
-) -> [[T::Sums; C]; R] {
-    for at in 0..LINES {
-        for part in 0..T::PARTS {
-            let mut weights = [terms.weights(w[0], at, part); R];
-            for r in 1..R {
-                weights[r] = terms.weights(w[r], at, part);
-            }
-            for (c, lines) in x.iter().enumerate() {
-                let x = terms.activations(&lines[at], part);
-                for r in 0..R {
-                    sums[r][c] = terms.add(x, weights[r], sums[r][c], part);
-                }
-            }
-        }
-    }
-    sums
-}
-
-/// Line `i` of some bytes, with zeros beyond their end.
-#[inline(always)]
-fn rest(bytes: &[u8], i: usize) -> Line {
-    let mut line = [0; LINE];
-    let bytes = bytes.get(i * LINE..).unwrap_or_default();
-    let bytes = &bytes[..bytes.len().min(LINE)];
-    line[..bytes.len()].copy_from_slice(bytes);
-    line
+fn evenly(rows: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut left = rows;
+    std::iter::from_fn(move || {
+        let count = left.len().div_ceil(left.len().div_ceil(most).max(1));
+        let start = left.start;
+        left.start += count;
+        (count > 0).then_some(start..start + count)
+    })
 }

@@ -104,7 +104,7 @@ impl Floats for Avx2 {
     #[inline(always)]
     fn fma_part(self, a: __m256, b: __m256, mut c: F, i: usize) -> F {
         // SAFETY: `self` proves that the machine has FMA.
-        c[i] = unsafe { _mm256_fmadd_ps(a, b, c[i]) };
+        c[i] = unsafe { in_order(_mm256_fmadd_ps(a, b, c[i])) };
         c
     }
 
@@ -250,4 +250,13 @@ fn transpose8(_isa: Avx2, a: [__m256; 8]) -> [__m256; 8] {
         }
     }
     d
+}
+
+/// The same, in the order of the source: what the compiler reorders needs more registers than there are.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_order(mut sums: __m256) -> __m256 {
+    // SAFETY: it has no instruction.
+    unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) sums, options(nomem, nostack, preserves_flags)) };
+    sums
 }
