@@ -136,8 +136,8 @@ fn add<T: Terms<LINES>, const C: usize, const LINES: usize>(
     mut sums: [[T::Sums; C]; SIDE],
     part: usize,
 ) -> [[T::Sums; C]; SIDE] {
-    for at in 0..LINES {
-        let mut values = [terms.activations(&x[0][at], part); C];
+    for (at, line) in x[0].iter().enumerate() {
+        let mut values = [terms.activations(line, part); C];
         for c in 1..C {
             values[c] = terms.activations(&x[c][at], part);
         }
