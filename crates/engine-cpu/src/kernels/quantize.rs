@@ -53,17 +53,16 @@ pub(super) fn row<I: Floats>(isa: I, to: DType, x: &[f32], out: &mut [u8]) {
             (false, true) => (largest / 127.0, inverse),
         };
         let (inverse, round) = (isa.splat_float(inverse), isa.splat_float(ROUND));
-        let mut sum = 0i32;
+        let mut sums = isa.splat_float(0.0);
         for (i, half) in halves.into_iter().enumerate() {
             let q = isa.difference(isa.sum(isa.product(half, inverse), round), round);
             let q = isa.smaller(isa.larger(q, isa.splat_float(-127.0)), isa.splat_float(127.0));
             // The low bits hold the integer: no conversion that a vector unit lacks.
-            let q = isa.lanes(isa.sum(q, round));
-            for (out, q) in out[i * LANES..][..LANES].iter_mut().zip(q) {
-                *out = q.to_bits() as u8;
-                sum += i32::from(*out as i8);
-            }
+            out.as_chunks_mut().0[i] = isa.low_bytes(isa.sum(q, round));
+            sums = isa.sum(sums, q);
         }
+        // Integers far below 2^24: exact.
+        let sum = isa.fold_sum(sums) as i32;
         out[VALUES..VALUES + 4].copy_from_slice(&d.to_le_bytes());
         out[VALUES + 4..].copy_from_slice(&sum.to_le_bytes());
     }

@@ -132,6 +132,20 @@ impl Floats for Avx2 {
     }
 
     #[inline(always)]
+    fn low_bytes(self, a: F) -> [u8; LANES] {
+        let mut bytes = [0; LANES];
+        // SAFETY: `self` proves that the machine has AVX2; 16 bytes are written to 16.
+        unsafe {
+            let low = |a| _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(255));
+            // Both halves of a register are packed on their own.
+            let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low(a[0]), low(a[1])));
+            let (first, second) = (_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            _mm_storeu_si128(bytes.as_mut_ptr().cast(), _mm_packus_epi16(first, second));
+        }
+        bytes
+    }
+
+    #[inline(always)]
     fn parts(self, a: F) -> [F; 2] {
         // SAFETY: `self` proves that the machine has AVX2.
         unsafe {

@@ -101,6 +101,14 @@ impl Floats for Avx512 {
     }
 
     #[inline(always)]
+    fn low_bytes(self, a: F) -> [u8; LANES] {
+        let mut bytes = [0; LANES];
+        // SAFETY: `self` proves that the machine has AVX-512; 16 bytes are written to 16.
+        unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(_mm512_castps_si512(a))) };
+        bytes
+    }
+
+    #[inline(always)]
     fn fold_sum(self, a: F) -> f32 {
         self.avx2().fold_sum(halves_of(self, a))
     }

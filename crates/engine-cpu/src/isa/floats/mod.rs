@@ -32,6 +32,12 @@ pub trait Floats: Isa {
     /// 16 upper halves of floats: BF16.
     fn upper_halves(self, bytes: &[u8; 32]) -> Self::F;
 
+    /// The low byte of each.
+    #[inline(always)]
+    fn low_bytes(self, a: Self::F) -> [u8; LANES] {
+        self.lanes(a).map(|a| a.to_bits() as u8)
+    }
+
     /// a + b
     fn sum(self, a: Self::F, b: Self::F) -> Self::F;
     /// a - b
