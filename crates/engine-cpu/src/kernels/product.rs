@@ -39,6 +39,11 @@ impl<'a> Activations<'a> {
         self.row
     }
 
+    /// Rows from `i` on, to the last one.
+    pub(super) fn rows_from(self, i: usize) -> &'a [u8] {
+        &self.bytes[i * self.row..]
+    }
+
     pub(super) fn row(self, i: usize) -> &'a [u8] {
         &self.bytes[i * self.row..][..self.row]
     }

@@ -2,7 +2,8 @@
 
 use super::super::formats::Format;
 use super::super::product::{Activations, first};
-use crate::isa::{Portable, Words};
+use crate::isa::{Body, Isa, LANES, Portable, Words};
+use std::ops::Range;
 
 /// Bytes of a group of 32 values in `Q8_A`: the values, their scale, their sum.
 const GROUP: usize = 40;
@@ -104,16 +105,10 @@ impl Side {
         let sizes = &sizes[sizes.partition_point(|n| *n > most)..];
         *self = Side { rows, sizes, count, together, start: Start::None, words: std::mem::take(&mut self.words) };
         first(&mut self.words, rows * count * WORDS);
-        self.each_block(|words, Block { row, rows, group, groups }| {
-            for i in 0..rows {
-                let x = &x.row(row + i).as_chunks::<GROUP>().0[group..][..groups];
-                for (x, to) in x.iter().zip(words.chunks_exact_mut(rows * WORDS)) {
-                    for (x, to) in x.as_chunks::<4>().0.iter().zip(to.chunks_exact_mut(rows)) {
-                        to[i] = u32::from_le_bytes(*x);
-                    }
-                }
-            }
-        });
+        match I::detect() {
+            Some(isa) => isa.run(Pack { isa, x, side: self }),
+            None => Portable.run(Pack { isa: Portable, x, side: self }),
+        }
     }
 
     /// What the format needs of the sums, in each group.
@@ -123,28 +118,27 @@ impl Side {
             return;
         }
         self.start = start;
-        self.each_block(|words, Block { rows: n, .. }| {
-            for group in words.chunks_exact_mut(n * WORDS) {
+        for Block { rows: n, words, .. } in self.parts() {
+            for group in self.words[words].chunks_exact_mut(n * WORDS) {
                 let (given, to) = group.split_at_mut(n * GIVEN);
                 for i in 0..n {
                     let half = [given[i], given[n + i], given[2 * n + i], given[3 * n + i]];
                     [to[i], to[n + i], to[2 * n + i]] = start.words(half, given[9 * n + i]);
                 }
             }
-        });
+        }
     }
 
-    /// The words of each block.
-    fn each_block(&mut self, mut f: impl FnMut(&mut [u32], Block)) {
-        let mut words = &mut self.words[..self.rows * self.count * WORDS];
-        for group in (0..self.count).step_by(self.together.max(1)) {
-            let groups = self.together.min(self.count - group);
-            for (row, rows) in blocks(self.rows, self.sizes) {
-                let (block, rest) = words.split_at_mut(rows * groups * WORDS);
-                words = rest;
-                f(block, Block { row, rows, group, groups });
-            }
-        }
+    /// All blocks of all groups, as they lie.
+    fn parts(&self) -> impl Iterator<Item = Block> + use<> {
+        let Side { rows: all, sizes, count, together, .. } = *self;
+        (0..count).step_by(together.max(1)).flat_map(move |group| {
+            let groups = together.min(count - group);
+            blocks(all, sizes).map(move |(row, rows)| {
+                let at = (all * group + row * groups) * WORDS;
+                Block { row, rows, group, words: at..at + rows * groups * WORDS }
+            })
+        })
     }
 
     /// Rows of the step.
@@ -193,7 +187,67 @@ struct Block {
     row: usize,
     rows: usize,
     group: usize,
-    groups: usize,
+    words: Range<usize>,
+}
+
+/// What [`Side::pack`] does.
+struct Pack<'c, 'a, I> {
+    isa: I,
+    x: Activations<'a>,
+    side: &'c mut Side,
+}
+
+impl<I: Words> Body for Pack<'_, '_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Pack { isa, x, side } = self;
+        for Block { row, rows, group, words } in side.parts() {
+            let words = &mut side.words[words];
+            macro_rules! pack {
+                ($($n:literal)*) => {
+                    match rows {
+                        $($n => pack::<I, $n>(isa, x, row, group, words.as_chunks_mut().0.as_chunks_mut().0),)*
+                        other => unreachable!("{other} rows are in no list of blocks"),
+                    }
+                };
+            }
+            pack!(1 2 3 4 6 8 12);
+        }
+    }
+}
+
+/// Puts groups from `group` on of the rows from `row` on side by side.
+#[inline(always)]
+fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usize, out: &mut [Columns<N>]) {
+    let (rows, stride) = (x.rows_from(row), x.row_bytes());
+    for (i, out) in out.iter_mut().enumerate() {
+        let rows = &rows[(group + i) * GROUP..];
+        if x.count() - row < LANES {
+            for (k, out) in out[..GIVEN].iter_mut().enumerate() {
+                for (n, out) in out.iter_mut().enumerate() {
+                    *out = word(&rows[n * stride + 4 * k..]);
+                }
+            }
+            continue;
+        }
+        // More rows are turned than there is room for, and two words twice.
+        for from in [0, 4, GIVEN - 4] {
+            for (words, out) in isa.turn(&rows[4 * from..], stride).into_iter().zip(&mut out[from..]) {
+                let words = isa.bytes(words);
+                for (n, out) in out.iter_mut().enumerate() {
+                    *out = word(&words[4 * n..]);
+                }
+            }
+        }
+    }
+}
+
+/// The one that these bytes begin with.
+#[inline(always)]
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(*bytes.first_chunk().expect("words are whole"))
 }
 
 /// Blocks of so many rows, the largest first: where each begins, and how many rows it has.
