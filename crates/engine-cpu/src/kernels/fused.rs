@@ -165,6 +165,9 @@ impl<I: Floats> Body for Prologue<'_, '_, '_, I> {
     }
 }
 
+/// How many rows ahead an epilogue asks for those that it stores.
+const SOON: usize = 8;
+
 /// The map of what the products of a tile gave, one after the other.
 struct Epilogue<'c, 't, 'v, 'm> {
     parts: &'c Parts<'t, 'v>,
@@ -190,7 +193,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
     fn call(self) {
         let OnSet(isa, Epilogue { parts, node, map, results, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
-        let size = rows.len() * cols.len();
+        let (size, last) = (rows.len() * cols.len(), rows.end.saturating_sub(1));
         // What products gave, and what came from elsewhere.
         let source = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
             Some(p) => (&results[p * size..][..size], None),
@@ -206,6 +209,8 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                     None => &results[i * cols.len()..][..cols.len()],
                 });
             }
+            // Rows lie far apart, and stores wait for lines that nobody has asked for.
+            isa.prefetch(out.row_bytes((r + SOON).min(last)));
             map::row(isa, &map.0, &ins, out.row(r), &mut stack);
         }
     }
