@@ -84,6 +84,9 @@ pub(super) trait Format: Copy {
     const HALVES: bool = false;
     /// Whether there are minima.
     const MINIMUM: bool = false;
+    /// Whether the scale of a block is multiplied with the sum of its groups, since each has one product of floats beside it: where
+    /// scales are of 16 values, and nothing else is added.
+    const LATE: bool = Self::HALVES && !Self::MINIMUM;
     /// How many groups lie in the same bytes (1, 2 or 4): these are read in order only if the groups are unpacked together.
     const SHARED: usize = 1;
     /// What the values are by the codes that [`Format::words`] gives, if these are not the values; there is a 0 in none with an

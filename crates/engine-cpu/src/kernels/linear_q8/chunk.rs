@@ -4,9 +4,9 @@ use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::shared::{ahead, far};
 use super::side::{Columns, GROUPS, Side};
-use super::step::{InMemory, step};
+use super::step::{InMemory, begin, end, step};
 use super::{PANELS, Unpacked};
-use crate::isa::{F16x, Words};
+use crate::isa::{F16x, LANES, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -88,24 +88,60 @@ fn tile<I: Words, F: Format>(
     rows!(1 2 3 4 6 8 12);
 }
 
+/// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
 #[inline(always)]
 fn add<I: Words, F: Format, const N: usize>(isa: I, unpacked: &[Unpacked], x: &[Columns<N>], sums: &mut [F16x; N]) {
-    if !I::KEEPS {
-        let mut sums = InMemory(sums);
-        for (unpacked, x) in unpacked.iter().zip(x) {
-            step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut sums);
-            // The compiler would load all sums before the loop, into registers that are not there.
-            compiler_fence(Ordering::SeqCst);
+    let blocks = unpacked.chunks_exact(F::GROUPS).zip(x.chunks_exact(F::GROUPS));
+    if I::KEEPS {
+        let mut found = load(isa, sums);
+        for (unpacked, x) in blocks {
+            let before = found;
+            found = begin::<I, F, N>(isa, before);
+            for (unpacked, x) in unpacked.iter().zip(x) {
+                step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut found);
+            }
+            found = end::<I, F, N>(isa, found, isa.floats(&unpacked[0].d), before);
         }
+        store(isa, found, sums);
         return;
     }
+    if !F::LATE {
+        return in_memory::<I, F, N>(isa, unpacked, x, sums);
+    }
+    for (unpacked, x) in blocks {
+        let mut block = [[0.0; LANES]; N];
+        in_memory::<I, F, N>(isa, unpacked, x, &mut block);
+        let found = end::<I, F, N>(isa, load(isa, &block), isa.floats(&unpacked[0].d), load(isa, sums));
+        store(isa, found, sums);
+    }
+}
+
+#[inline(always)]
+fn in_memory<I: Words, F: Format, const N: usize>(
+    isa: I,
+    unpacked: &[Unpacked],
+    x: &[Columns<N>],
+    sums: &mut [F16x; N],
+) {
+    let mut sums = InMemory(sums);
+    for (unpacked, x) in unpacked.iter().zip(x) {
+        step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut sums);
+        // The compiler would load all sums before the loop, into registers that are not there.
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+#[inline(always)]
+fn load<I: Words, const N: usize>(isa: I, sums: &[F16x; N]) -> [I::F; N] {
     let mut found = [isa.splat_float(0.0); N];
     for n in 0..N {
         found[n] = isa.floats(&sums[n]);
     }
-    for (unpacked, x) in unpacked.iter().zip(x) {
-        step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut found);
-    }
+    found
+}
+
+#[inline(always)]
+fn store<I: Words, const N: usize>(isa: I, found: [I::F; N], sums: &mut [F16x; N]) {
     for n in 0..N {
         sums[n] = isa.lanes(found[n]);
     }

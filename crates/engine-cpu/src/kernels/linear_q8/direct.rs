@@ -3,7 +3,7 @@
 use super::super::formats::{Format, Packed, each_group};
 use super::shared::{self, far, fits, part};
 use super::side::{Columns, Side};
-use super::step::step;
+use super::step::{begin, end, step};
 use crate::isa::{self, F16x, Quads, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
@@ -71,6 +71,8 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             isa.prefetch(blocks);
         }
         let head = F::head(isa, blocks);
+        let before = sums;
+        sums = begin::<I, F, N>(isa, before);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
         // would mix the loads of all of them.
         macro_rules! groups {
@@ -91,6 +93,7 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
                 compiler_fence(Ordering::SeqCst);
             }),
         }
+        sums = end::<I, F, N>(isa, sums, head.d, before);
     }
     let mut lanes = [[0.0; ROWS]; N];
     for n in 0..N {

@@ -1,8 +1,9 @@
 //! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32`. Lanes are rows of the weight.
 //!
 //! Each result is one chain over the groups of 32, ascending:
-//! `u = d f32(isum)`, with a minimum `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. The integers are exact
-//! in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
+//! `u = d f32(isum)`, with a minimum `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. Where [`Format::LATE`] says so it
+//! is one over the blocks: `sum = fma(f32(isum), da, sum)` over the groups of a block, from 0 on, then `acc = fma(sum, d, acc)`.
+//! The integers are exact in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
 
 mod chunk;
 mod direct;

@@ -6,7 +6,7 @@
 
 use super::super::formats::{Format, Head};
 use super::side::Columns;
-use super::step::Sums;
+use super::step::{Sums, begin, end};
 use crate::isa::Words;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -70,6 +70,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
     sums: &mut [I::F; N],
 ) {
     let head = F::head(isa, blocks);
+    let before = *sums;
+    *sums = begin::<I, F, N>(isa, before);
     compiler_fence(Ordering::SeqCst);
     macro_rules! pair {
         ($first:literal) => {{
@@ -85,6 +87,7 @@ pub(super) fn block<I: Words, F: Format, const N: usize>(
         2 => each!(pair: 0, 2, 4, 6),
         _ => each!(four: 0, 4),
     }
+    *sums = end::<I, F, N>(isa, *sums, head.d, before);
 }
 
 /// How many bits too far up values stay.
@@ -230,7 +233,8 @@ fn four<I: Words, F: Format, const N: usize>(
         ($g:literal) => {{
             let x = &x[first + $g];
             for n in 0..N {
-                let mut u = isa.product(head.d, isa.to_floats(isa.sar(totals[$g][n], left[$g])));
+                let dots = isa.to_floats(isa.sar(totals[$g][n], left[$g]));
+                let mut u = if F::LATE { dots } else { isa.product(head.d, dots) };
                 if F::MINIMUM {
                     let j = 2 * (first + $g);
                     let minima = isa.weighted_bytes(head.minimum[j / 4], j % 4, x[HALVES][n]);

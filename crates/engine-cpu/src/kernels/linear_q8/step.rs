@@ -31,6 +31,28 @@ impl<I: Words, const N: usize> Sums<I> for InMemory<'_, N> {
     }
 }
 
+/// What the groups of a block are added to: with [`Format::LATE`] to nothing, else to all that was before.
+#[inline(always)]
+pub(super) fn begin<I: Words, F: Format, const N: usize>(isa: I, before: [I::F; N]) -> [I::F; N] {
+    if F::LATE { [isa.splat_float(0.0); N] } else { before }
+}
+
+/// What was before with the sums of a block that [`begin`] began, whose scale is `d`.
+#[inline(always)]
+pub(super) fn end<I: Words, F: Format, const N: usize>(
+    isa: I,
+    mut sums: [I::F; N],
+    d: I::F,
+    before: [I::F; N],
+) -> [I::F; N] {
+    if F::LATE {
+        for n in 0..N {
+            sums[n] = isa.fma(sums[n], d, before[n]);
+        }
+    }
+    sums
+}
+
 /// A group of 16 rows of a weight times one of `N` rows of a step, added to `sums`.
 #[inline(always)]
 pub(super) fn step<I: Words, F: Format, const N: usize>(
@@ -67,7 +89,7 @@ fn rows<I: Words, F: Format, const N: usize>(
         false => floats(isa, &F::dots(isa, q, x, first)),
     };
     for n in rows {
-        let mut u = isa.product(group.d, dots[n]);
+        let mut u = if F::LATE { dots[n] } else { isa.product(group.d, dots[n]) };
         if F::MINIMUM {
             let asum = match F::HALVES {
                 true => isa.to_floats(isa.weighted(group.minimum, halves[n])),

@@ -8,7 +8,7 @@ use crate::isa::{F16x, LANES, Quads, Words};
 #[repr(C, align(64))]
 pub(in super::super) struct Unpacked {
     pub(super) q: [[u8; 64]; 8],
-    d: F16x,
+    pub(super) d: F16x,
     m: F16x,
     scale: [[u8; 64]; 2],
     minimum: [[u8; 64]; 2],
