@@ -12,10 +12,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bits of a tile's index in a share.
 const INDEX: u32 = 18;
-/// Which part of what is left of a share is claimed at once, and at most how many blocks: few claims where there is much to
-/// do, small ones towards the end, so that workers come to it together and one that is stopped holds little.
-const PART: usize = 4;
-const MOST: usize = 8;
+/// Which part of what is left is claimed at once: of the only share of a step, of a worker's own, of another's. Each claim is a
+/// break in a stream of reads, so there are few; the last ones are small, so that workers come to the end together.
+const ONLY: Part = Part(1, 1);
+const OWN: Part = Part(3, 4);
+const ANOTHERS: Part = Part(1, 2);
+/// Most blocks of a claim.
+const MOST: usize = 64;
+
+/// So many of so many.
+#[derive(Clone, Copy)]
+struct Part(usize, usize);
+
 /// Most tiles of a step.
 pub const MAX_TILES: usize = (1 << INDEX) - 1;
 
@@ -41,14 +49,15 @@ impl Share {
         if word >> (2 * INDEX) == u64::from(run) { Share::tiles(word) } else { 0..0 }
     }
 
-    /// Takes tiles, from the front or from the back; a block of them, or more where much is left.
-    fn take(&self, run: u32, block: usize, front: bool) -> Option<Range<usize>> {
+    /// Takes a part of the tiles, but a block of them at least, from the front or from the back.
+    fn take(&self, run: u32, block: usize, part: Part, front: bool) -> Option<Range<usize>> {
         loop {
             let Range { start, end } = self.left(run);
             if start >= end {
                 return None;
             }
-            let count = ((end - start) / PART).clamp(block, MOST.saturating_mul(block)).min(end - start);
+            let count = (end - start) * part.0 / part.1;
+            let count = count.clamp(block, MOST.saturating_mul(block)).min(end - start);
             let (taken, rest) =
                 if front { (start..start + count, start + count..end) } else { (end - count..end, start..end - count) };
             let (old, new) = (Share::of(run, start..end), Share::of(run, rest));
@@ -238,7 +247,14 @@ impl Worker<'_> {
     fn claim(&self) -> Option<Range<usize>> {
         let shares = self.counters.shares(self.step);
         let block = self.counters.steps[self.step].block;
-        (0..shares.len()).find_map(|i| shares[(self.index + i) % shares.len()].take(self.run, block, i == 0))
+        (0..shares.len()).find_map(|i| {
+            let part = match i {
+                0 if shares.len() == 1 => ONLY,
+                0 => OWN,
+                _ => ANOTHERS,
+            };
+            shares[(self.index + i) % shares.len()].take(self.run, block, part, i == 0)
+        })
     }
 
     /// Counts the tiles that have run.

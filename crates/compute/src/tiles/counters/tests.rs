@@ -28,9 +28,9 @@ fn a_worker_takes_its_own_part_in_order_and_then_the_ends_of_the_others() {
     let (run, wide) = counters.begin(&program, &BUCKET);
     assert!(wide && counters.is_shared(0));
     let mut other = counters.worker(&program, run, 1);
-    assert_eq!(other.next_turn(), Turn::Run { step: 0, tiles: 5..7 });
+    assert_eq!(other.next_turn(), Turn::Run { step: 0, tiles: 5..8 });
     let mut worker = counters.worker(&program, run, 0);
-    assert_eq!(tiles(&mut worker), [0..2, 2..4, 4..5, 8..10, 7..8]);
+    assert_eq!(tiles(&mut worker), [0..3, 3..5, 8..10]);
     assert!(!counters.is_finished(run) && !worker.take_completed());
     assert_eq!(other.next_turn(), Turn::Over);
     assert!(counters.is_finished(run) && other.take_completed() && !other.take_completed());
@@ -40,11 +40,14 @@ fn a_worker_takes_its_own_part_in_order_and_then_the_ends_of_the_others() {
 fn claims_are_large_where_much_is_left() {
     let program = chain(1);
     let counters = Counters::new(&program, 2, |_| 1);
-    let (run, _) = counters.begin(&program, &Sizes { rows: 80, ..BUCKET });
-    let mut worker = counters.worker(&program, run, 1);
-    let sizes: Vec<usize> = tiles(&mut worker).iter().map(Range::len).collect();
-    let share = [8, 8, 6, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1];
-    assert_eq!(sizes, [share, share].concat());
+    let sizes = |rows| {
+        let (run, _) = counters.begin(&program, &Sizes { rows, ..BUCKET });
+        let mut worker = counters.worker(&program, run, 1);
+        tiles(&mut worker).iter().map(Range::len).collect::<Vec<_>>()
+    };
+    // Its own share, then the other's.
+    assert_eq!(sizes(80), [&[30, 7, 2, 1][..], &[20, 10, 5, 2, 1, 1, 1]].concat());
+    assert_eq!(sizes(400)[..4], [64, 64, 54, 13]);
 }
 
 #[test]
@@ -54,17 +57,17 @@ fn nothing_is_claimed_before_it_may_run() {
     let (run, _) = counters.begin(&program, &BUCKET);
     let mut a = counters.worker(&program, run, 0);
     let mut b = counters.worker(&program, run, 1);
-    assert_eq!(a.next_turn(), Turn::Run { step: 0, tiles: 0..1 });
-    assert_eq!(tiles(&mut b).len(), 9);
+    assert_eq!(a.next_turn(), Turn::Run { step: 0, tiles: 0..3 });
+    assert_eq!(tiles(&mut b).iter().map(Range::len).sum::<usize>(), 7);
     assert_eq!((b.next_turn(), b.can_go_on()), (Turn::Wait, false));
     let seen = counters.progress(&program).to_string();
-    let wanted = "step 0 (op0): 1 tiles open, 0 of them unclaimed\n\
+    let wanted = "step 0 (op0): 3 tiles open, 0 of them unclaimed\n\
         step 1 (op1): 10 tiles open, 10 of them unclaimed, waits for 0\n";
     assert_eq!(seen, wanted);
-    // Its tile has run; it is the one to go on, the other may as well.
-    assert_eq!(a.next_turn(), Turn::Run { step: 1, tiles: 0..1 });
+    // Its tiles have run; it is the one to go on, the other may as well.
+    assert_eq!(a.next_turn(), Turn::Run { step: 1, tiles: 0..3 });
     assert!(a.take_completed() && b.can_go_on());
-    assert_eq!(b.next_turn(), Turn::Run { step: 1, tiles: 5..6 });
+    assert_eq!(b.next_turn(), Turn::Run { step: 1, tiles: 5..8 });
 }
 
 #[test]
@@ -101,7 +104,8 @@ fn a_worker_that_comes_late_claims_nothing_of_the_next_run() {
     // It finds no tile of its run, and waits for none of the other.
     assert_eq!(late.next_turn(), Turn::Over);
     let mut worker = counters.worker(&program, next, 0);
-    assert_eq!(tiles(&mut worker), [0..3, 3..6, 6..9, 9..10]);
+    // Nobody else has a share, so it takes all at once.
+    assert_eq!(worker.next_turn(), Turn::Run { step: 0, tiles: 0..10 });
     while worker.next_turn() != Turn::Over {}
     assert!(counters.is_finished(next));
 }
@@ -109,9 +113,9 @@ fn a_worker_that_comes_late_claims_nothing_of_the_next_run() {
 #[test]
 fn tiles_of_a_worker_that_gives_up_are_counted() {
     let program = chain(1);
-    let counters = Counters::new(&program, 1, |_| 4);
+    let counters = Counters::new(&program, 2, |_| 4);
     let (run, _) = counters.begin(&program, &BUCKET);
-    for left in [6, 2, 0] {
+    for left in [6, 5, 1, 0] {
         let mut worker = counters.worker(&program, run, 0);
         assert!(matches!(worker.next_turn(), Turn::Run { .. }));
         drop(worker);
