@@ -21,6 +21,9 @@ type Line = [u8; LINE];
 /// Rows of a weight side by side.
 const SIDE: usize = 4;
 
+/// Rows of a step up to which weights pass once, out of the memory.
+const FEW: usize = 8;
+
 /// Bytes of activations that stay in the second cache while the weights of a tile pass.
 const NEAR: usize = 256 << 10;
 
@@ -29,6 +32,10 @@ const TILES: usize = 16;
 
 /// Lines of activations that all parts of sums take one after the other.
 const BLOCK: usize = 64;
+
+/// Where parts go one after the other: tiles of a step by tiles of a weight whose sums wait in memory while blocks of their
+/// rows pass, so that these come out of the second cache.
+const WAITING: [usize; 2] = [8, 16];
 
 /// How weights and activations become sums: one chain a lane, in the order of lines. A line of weights goes with `LINES` lines
 /// of activations.
@@ -84,18 +91,19 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     /// Everything; `W` rows of the weight lie together.
     #[inline(always)]
     fn all<const W: usize>(mut self) {
-        let mut kept = [[[self.terms.none(); 3]; SIDE]; TILES];
+        match self.x.count() {
+            0 | 1 => {}
+            ..=FEW if T::PARTS > 1 => return self.by_parts::<W, 1>(),
+            _ if T::PARTS > 1 => return self.by_parts::<W, { WAITING[1] }>(),
+            _ => {}
+        }
         let most = (T::SUMS * T::PARTS / SIDE).max(1);
         let (count, near) = (self.x.count(), (NEAR / self.x.row_bytes().max(1) / most).clamp(1, TILES) * most);
         for from in (0..count).step_by(near) {
             // The weight passes once for each of these; only the first time it comes from far.
             let (rows, far) = (from..count.min(from + near), from == 0);
             for at in (0..self.w.count).step_by(SIDE) {
-                if T::PARTS > 1 && rows.len() > 1 {
-                    self.by_parts::<W>(rows.clone(), at, &mut kept);
-                } else {
-                    self.at_once::<W>(rows.clone(), at, far);
-                }
+                self.at_once::<W>(rows.clone(), at, far);
             }
         }
     }
@@ -125,23 +133,33 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         self.put(rows, at, &sums);
     }
 
-    /// The same with one part of the sums after the other, for which there are more registers: some lines of all rows at a time,
-    /// which stay in the first cache until all parts have been added, while sums of other rows wait in memory.
+    /// All rows with one part of the sums after the other, for which there are more registers. A block of three rows of the step
+    /// stays in the first cache for all parts of `TALL` tiles of the weight.
     #[inline(always)]
-    fn by_parts<const W: usize>(&mut self, rows: Range<usize>, at: usize, kept: &mut [[[T::Sums; 3]; SIDE]]) {
-        let count = self.w.lines();
-        for first in (0..count.max(1)).step_by(BLOCK / LINES) {
-            let lines = first..count.min(first + BLOCK / LINES);
-            for (rows, kept) in evenly(rows.clone(), 3).zip(&mut *kept) {
-                match rows.len() {
-                    2 => self.part::<W, 2>(rows, at, lines.clone(), kept),
-                    3 => self.part::<W, 3>(rows, at, lines.clone(), kept),
-                    count => unreachable!("{count} of several rows"),
+    fn by_parts<const W: usize, const TALL: usize>(&mut self) {
+        let mut kept = [[[[self.terms.none(); 3]; SIDE]; TALL]; WAITING[0]];
+        let (lines, count, size) = (self.w.lines(), self.x.count(), self.w.count);
+        for from in (0..count).step_by(3 * WAITING[0]) {
+            let few = from..count.min(from + 3 * WAITING[0]);
+            for first in (0..size).step_by(TALL * SIDE) {
+                for block in (0..lines.max(1)).step_by(BLOCK / LINES) {
+                    let block = block..lines.min(block + BLOCK / LINES);
+                    for (rows, kept) in evenly(few.clone(), 3).zip(&mut kept) {
+                        for (at, kept) in (first..size).step_by(SIDE).zip(kept) {
+                            match rows.len() {
+                                1 => self.part::<W, 1>(rows.clone(), at, block.clone(), kept),
+                                2 => self.part::<W, 2>(rows.clone(), at, block.clone(), kept),
+                                3 => self.part::<W, 3>(rows.clone(), at, block.clone(), kept),
+                                count => unreachable!("{count} of several rows"),
+                            }
+                        }
+                    }
                 }
             }
         }
     }
 
+    /// These lines, and with the last of them the results.
     #[inline(always)]
     fn part<const W: usize, const C: usize>(
         &mut self,
@@ -151,21 +169,12 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         kept: &mut [[T::Sums; 3]; SIDE],
     ) {
         let tile = Tile::<T, W, C, LINES>::new(self.terms, self.x, rows.start, self.w, at);
-        let mut sums = [[self.terms.none(); C]; SIDE];
-        if lines.start > 0 {
-            for (sums, kept) in sums.iter_mut().zip(&*kept) {
-                sums.copy_from_slice(&kept[..C]);
-            }
-        }
-        let last = lines.end == self.w.lines();
-        tile.add_part(&mut sums, lines.clone(), 0);
-        tile.add_part(&mut sums, lines, 1);
+        let (first, last) = (lines.start == 0, lines.end == self.w.lines());
+        tile.add_part(kept, lines.clone(), 0, first);
+        tile.add_part(kept, lines, 1, false);
         if last {
-            tile.add_rest(&mut sums);
-            return self.put(rows, at, &sums);
-        }
-        for (sums, kept) in sums.iter().zip(kept) {
-            kept[..C].copy_from_slice(sums);
+            tile.add_rest(kept);
+            self.put(rows, at, kept);
         }
     }
 

@@ -66,33 +66,41 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
         self.add_rest(sums);
     }
 
-    /// Adds the products of these lines to a part of the sums.
+    /// Adds the products of these lines to a part of sums that lie in memory, or with `first` of nothing.
     #[inline(always)]
-    pub(super) fn add_part(&self, sums: &mut [[T::Sums; C]; SIDE], range: Range<usize>, part: usize) {
+    pub(super) fn add_part<const N: usize>(
+        &self,
+        sums: &mut [[T::Sums; N]; SIDE],
+        range: Range<usize>,
+        part: usize,
+        first: bool,
+    ) {
         let lines = self.lines(range.clone());
         let mut values = self.values;
         for values in &mut values {
             *values = &values[range.clone()];
         }
-        let mut here = *sums;
+        let mut here = if first { [[self.terms.none(); C]; SIDE] } else { some(sums) };
         for i in 0..range.len() {
             here = add(self.terms, line(&values, i), self.line(&lines, i), here, part);
         }
-        *sums = here;
+        put(here, sums);
     }
 
     /// Adds what is left beyond whole lines; lanes beyond the end add zero.
     #[inline(always)]
-    pub(super) fn add_rest(&self, sums: &mut [[T::Sums; C]; SIDE]) {
+    pub(super) fn add_rest<const N: usize>(&self, sums: &mut [[T::Sums; N]; SIDE]) {
         if self.w[0].rest.is_empty() {
             return;
         }
         let count = self.w[0].lines.len();
         let w = self.w.map(|w| rest(w.rest, 0));
         let x = self.x.map(|x| std::array::from_fn(|at| rest(x, count * LINES + at)));
+        let mut here = some(sums);
         for part in 0..T::PARTS {
-            *sums = add(self.terms, x.each_ref(), w.each_ref(), *sums, part);
+            here = add(self.terms, x.each_ref(), w.each_ref(), here, part);
         }
+        put(here, sums);
     }
 
     /// These lines of each row.
@@ -114,6 +122,28 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
             line[r] = &lines[r][i][if W == SIDE { r } else { self.w[r].at }];
         }
         line
+    }
+}
+
+/// The first `C` of each.
+#[inline(always)]
+fn some<S: Copy, const C: usize, const N: usize>(sums: &[[S; N]; SIDE]) -> [[S; C]; SIDE] {
+    let mut some = [[sums[0][0]; C]; SIDE];
+    for r in 0..SIDE {
+        for c in 0..C {
+            some[r][c] = sums[r][c];
+        }
+    }
+    some
+}
+
+/// The same, put back.
+#[inline(always)]
+fn put<S: Copy, const C: usize, const N: usize>(some: [[S; C]; SIDE], sums: &mut [[S; N]; SIDE]) {
+    for r in 0..SIDE {
+        for c in 0..C {
+            sums[r][c] = some[r][c];
+        }
     }
 }
 
