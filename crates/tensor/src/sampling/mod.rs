@@ -24,6 +24,7 @@ mod draw;
 mod edit;
 mod error;
 mod log_probs;
+mod nucleus;
 mod philox;
 mod row;
 mod run;

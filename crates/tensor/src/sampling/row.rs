@@ -246,13 +246,18 @@ impl Workspace {
     }
 
     /// The largest logit that is left.
-    fn largest(&mut self) -> Option<f64> {
+    pub(super) fn largest(&mut self) -> Option<f64> {
         self.heat();
         if self.gathered {
-            return self.best().map(|c| c.z);
+            return self.set().iter().map(|c| c.z).max_by(f64::total_cmp);
         }
         self.find_maxima();
         self.maxima.iter().copied().max_by(f64::total_cmp).filter(|z| *z > f64::NEG_INFINITY)
+    }
+
+    /// Says that the set was put in order.
+    pub(super) fn ordered(&mut self) {
+        self.sorted = true;
     }
 
     /// Says that the set was put into an order of another kind.
@@ -262,7 +267,8 @@ impl Workspace {
 
     /// The largest logit that is left, and its token.
     pub(super) fn best(&mut self) -> Option<Candidate> {
-        self.set().iter().copied().min_by(Candidate::order)
+        self.set();
+        if self.sorted { self.set.first().copied() } else { self.set.iter().copied().min_by(Candidate::order) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::draw::{Draw, draw};
 use super::row::{Workspace, reserve};
 use super::truncate::{below, total};
-use super::{SampleError, StageRef, edit, truncate};
+use super::{SampleError, StageRef, edit, nucleus, truncate};
 use crate::math::exp;
 
 /// The tokens that survive the chain, with their probabilities: higher logits first, among equals the lower id.
@@ -86,7 +86,7 @@ fn run<'a>(
             StageRef::Temperature(t) => truncate::temperature(row, t),
             StageRef::TopK(k) => row.keep_first(k as usize),
             StageRef::TypicalP(p) => truncate::typical_p(row, p)?,
-            StageRef::TopP(p) => truncate::top_p(row, p),
+            StageRef::TopP(p) => nucleus::top_p(row, p),
             StageRef::MinP(p) => truncate::min_p(row, p),
         }
         row.require_tokens(stage.name())?;

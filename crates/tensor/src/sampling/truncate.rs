@@ -10,32 +10,20 @@ pub(super) fn below(max: f64, z: f64) -> f64 {
     if z == max { 0.0 } else { z - max }
 }
 
-/// The sum of the weights of tokens that are in order.
-///
-/// Those beyond e^-37.5 < 2^-54 are left out, which changes no bit: the sum is at least 1, so each is less than half of
+/// From this distance on weights change no bit of their sum: it is at least 1, and e^-37.5 < 2^-54 is less than half of
 /// its last place.
+pub(super) const NEGLIGIBLE: f64 = -37.5;
+
+/// The sum of the weights of tokens that are in order.
 pub(super) fn total(sorted: &[Candidate]) -> f64 {
     let max = sorted.first().map_or(0.0, |c| c.z);
-    sorted.iter().map(|c| below(max, c.z)).take_while(|&d| d > -37.5).map(exp).sum()
+    sorted.iter().map(|c| below(max, c.z)).take_while(|&d| d > NEGLIGIBLE).map(exp).sum()
 }
 
 /// Divides by a temperature above 0. Logits are taken relative to the largest, so that a tiny temperature sends all
 /// others to -infinity and not all to infinity.
 pub(super) fn temperature(row: &mut Workspace, temperature: f64) {
     row.divide(temperature);
-}
-
-pub(super) fn top_p(row: &mut Workspace, p: f64) {
-    let set = row.sorted_set();
-    let (total, max) = (total(set), set.first().map_or(0.0, |c| c.z));
-    let mut sum = 0.0;
-    let crossing = set.iter().position(|c| {
-        sum += exp(below(max, c.z)) / total;
-        sum >= p
-    });
-    if let Some(last) = crossing {
-        set.truncate(last + 1);
-    }
 }
 
 pub(super) fn min_p(row: &mut Workspace, p: f64) {
