@@ -34,24 +34,27 @@ fn product((set, layout): (Set, Layout), weight: &Weight, dtype: DType, x: &[u8]
 /// Rows of a step at once.
 const ROWS: usize = 17;
 
-/// That each of the sets, in each layout, gives the bits that the first gives to each row alone, for any number of rows.
-fn same_bits(weight: &Weight, dtype: DType, x: &[u8], sets: &[Set]) {
-    let row = x.len() / ROWS;
+/// That each of the sets, in each layout, gives the bits that the first gives to each row alone, for these numbers of rows, of
+/// which the last is the largest.
+fn same_bits(weight: &Weight, dtype: DType, x: &[u8], sets: &[Set], counts: impl AsRef<[usize]>) {
+    let counts = counts.as_ref();
+    let rows = counts[counts.len() - 1];
+    let row = x.len() / rows;
     let alone = |i: usize| product((sets[0], Layout::FILE), weight, dtype, &x[i * row..][..row], 1);
-    let wanted: Vec<u32> = (0..ROWS).flat_map(alone).collect();
+    let wanted: Vec<u32> = (0..rows).flat_map(alone).collect();
     assert!(wanted.iter().filter(|y| **y != 0).count() > 600);
     for (set, layout) in sets.iter().flat_map(|set| [LINES4, Layout::FILE].map(|layout| (*set, layout))) {
-        for last in 1..=ROWS {
-            let found = product((set, layout), weight, dtype, &x[row * (ROWS - last)..], last);
-            let at = found.iter().zip(&wanted[weight.rows * (ROWS - last)..]).position(|(a, b)| a != b);
+        for &last in counts {
+            let found = product((set, layout), weight, dtype, &x[row * (rows - last)..], last);
+            let at = found.iter().zip(&wanted[weight.rows * (rows - last)..]).position(|(a, b)| a != b);
             let (name, k) = (weight.dtype, weight.k);
             assert_eq!(at, None, "{name} rows of {k} in {layout} on {}, the last {last} rows", set.name());
         }
     }
 }
 
-fn activations(k: usize, seed: &mut u64) -> Vec<f32> {
-    (0..ROWS * k).map(|_| random(seed) / 3.0).collect()
+fn activations(rows: usize, k: usize, seed: &mut u64) -> Vec<f32> {
+    (0..rows * k).map(|_| random(seed) / 3.0).collect()
 }
 
 #[test]
@@ -60,7 +63,21 @@ fn all_sets_give_the_same_bits_for_any_number_of_rows() {
     let sets: Vec<Set> = Set::ALL.into_iter().rev().filter(|s| s.is_here()).collect();
     for (dtype, k) in [DType::F32, DType::F16, DType::BF16].into_iter().flat_map(|d| [1, 40, 64, 999].map(|k| (d, k))) {
         let weight = weight(dtype, k, 37, &mut seed);
-        same_bits(&weight, DType::F32, bytemuck::cast_slice(&activations(k, &mut seed)), &sets);
+        let x = activations(ROWS, k, &mut seed);
+        same_bits(&weight, DType::F32, bytemuck::cast_slice(&x), &sets, Vec::from_iter(1..=ROWS));
+    }
+}
+
+#[test]
+fn sums_that_wait_between_blocks_of_long_rows_are_those_of_whole_rows() {
+    let mut seed = 7;
+    let sets: Vec<Set> = Set::ALL.into_iter().rev().filter(|s| s.is_here()).collect();
+    // Two blocks and a part of a third, and more rows than wait at once.
+    let (k, counts) = (2100, [2, 8, 9, 24, 25, 30]);
+    for dtype in [DType::F32, DType::F16] {
+        let weight = weight(dtype, k, 37, &mut seed);
+        let x = activations(30, k, &mut seed);
+        same_bits(&weight, DType::F32, bytemuck::cast_slice(&x), &sets, counts);
     }
 }
 
@@ -74,9 +91,9 @@ fn pairs_of_bf16_give_the_same_bits_for_any_number_of_rows() {
     let mut seed = 6;
     for k in [1, 40, 64, 999] {
         let weight = weight(DType::BF16, k, 37, &mut seed);
-        let values = activations(k, &mut seed);
+        let values = activations(ROWS, k, &mut seed);
         let mut x = vec![0; 2 * values.len()];
         DType::BF16.info().encode.unwrap()(&values, &mut x);
-        same_bits(&weight, DType::BF16, &x, &[Set::Avx512]);
+        same_bits(&weight, DType::BF16, &x, &[Set::Avx512], Vec::from_iter(1..=ROWS));
     }
 }
