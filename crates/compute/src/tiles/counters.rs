@@ -16,7 +16,11 @@ const INDEX: u32 = 18;
 /// break in a stream of reads, so there are few; the last ones are small, so that workers come to the end together.
 const ONLY: Part = Part(1, 1);
 const OWN: Part = Part(3, 4);
+/// Of a worker's own where tiles have many rows: they take so long that a claim costs nothing beside them.
+const OWN_LONG: Part = Part(1, 4);
 const ANOTHERS: Part = Part(1, 2);
+/// Rows of a plan up to which tiles are short.
+const SHORT: usize = 64;
 /// Most blocks of a claim.
 const MOST: usize = 64;
 
@@ -250,7 +254,8 @@ impl Worker<'_> {
         (0..shares.len()).find_map(|i| {
             let part = match i {
                 0 if shares.len() == 1 => ONLY,
-                0 => OWN,
+                0 if self.program.bucket.rows <= SHORT => OWN,
+                0 => OWN_LONG,
                 _ => ANOTHERS,
             };
             shares[(self.index + i) % shares.len()].take(self.run, block, part, i == 0)

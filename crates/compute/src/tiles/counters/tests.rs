@@ -51,6 +51,16 @@ fn claims_are_large_where_much_is_left() {
 }
 
 #[test]
+fn claims_of_long_tiles_are_smaller() {
+    let program = TileProgram { bucket: Sizes { rows: 100, ..BUCKET }, ..chain(1) };
+    let counters = Counters::new(&program, 2, |_| 1);
+    let (run, _) = counters.begin(&program, &Sizes { rows: 80, ..BUCKET });
+    let mut worker = counters.worker(&program, run, 1);
+    let sizes: Vec<usize> = tiles(&mut worker).iter().map(Range::len).collect();
+    assert_eq!(sizes[..4], [10, 7, 5, 4]);
+}
+
+#[test]
 fn nothing_is_claimed_before_it_may_run() {
     let program = chain(2);
     let counters = Counters::new(&program, 2, |_| 1);
