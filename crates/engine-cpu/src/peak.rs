@@ -18,17 +18,19 @@ const TRIES: usize = 3;
 /// A loop, and its sums side by side.
 type Loop = (fn(), usize);
 
-/// Bits of the weights decide how some sets add, the sums side by side how well latencies are hidden.
-const fn loops<I: Words>() -> [Loop; 8] {
+/// Bits of the weights decide how some sets add, the sums side by side how well latencies are hidden, and vectors of weights
+/// that share activations how much is loaded.
+const fn loops<I: Words>() -> [Loop; 9] {
     [
-        (turns::<I, 4, 2>, 2),
-        (turns::<I, 4, 4>, 4),
-        (turns::<I, 4, 6>, 6),
-        (turns::<I, 4, 12>, 12),
-        (turns::<I, 8, 2>, 2),
-        (turns::<I, 8, 4>, 4),
-        (turns::<I, 8, 6>, 6),
-        (turns::<I, 8, 12>, 12),
+        (turns::<I, 4, 2, 1>, 2),
+        (turns::<I, 4, 4, 1>, 4),
+        (turns::<I, 4, 6, 1>, 6),
+        (turns::<I, 4, 12, 1>, 12),
+        (turns::<I, 8, 2, 1>, 2),
+        (turns::<I, 8, 4, 1>, 4),
+        (turns::<I, 8, 6, 1>, 6),
+        (turns::<I, 8, 12, 1>, 12),
+        (turns::<I, 8, 6, 4>, 24),
     ]
 }
 
@@ -51,30 +53,30 @@ pub(crate) fn products(threads: usize, set: Set) -> Option<f64> {
     Some(best).filter(|rate| rate.is_finite())
 }
 
-fn turns<I: Words, const BITS: u32, const N: usize>() {
+fn turns<I: Words, const BITS: u32, const N: usize, const P: usize>() {
     if let Some(isa) = I::detect() {
-        isa.run(Turns::<I, BITS, N>(isa));
+        isa.run(Turns::<I, BITS, N, P>(isa));
     }
 }
 
-/// The loop: `N` sums.
-struct Turns<I, const BITS: u32, const N: usize>(I);
+/// The loop: `N` sums of each of `P` vectors of weights.
+struct Turns<I, const BITS: u32, const N: usize, const P: usize>(I);
 
-impl<I: Words, const BITS: u32, const N: usize> Body for Turns<I, BITS, N> {
+impl<I: Words, const BITS: u32, const N: usize, const P: usize> Body for Turns<I, BITS, N, P> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
         let isa = self.0;
         let x = [[0x0102_0304u32; N]; DEPTH];
-        let bytes = [[1u8; 64]; DEPTH];
-        let mut sums = [isa.splat(0); N];
+        let bytes = [[[1u8; 64]; DEPTH]; P];
+        let mut sums = [[isa.splat(0); N]; P];
         for _ in 0..TURNS {
             // Nothing may be known of them, or products would be computed once.
             let (x, bytes) = (black_box(&x), black_box(&bytes));
-            sums = isa.dots::<BITS, N>(sums, bytes, x);
+            sums = isa.dots::<BITS, N, P>(sums, bytes.each_ref(), x);
         }
-        black_box(sums.map(|s| isa.bytes(s)));
+        black_box(sums.map(|s| s.map(|s| isa.bytes(s))));
     }
 }
 

@@ -1,29 +1,83 @@
-//! How far ahead of itself a product of few rows asks for its weight: a matter of the processor, not of its instructions.
+//! How far ahead of itself a product asks for its weight: a matter of the processor, not of its instructions.
 
-/// By the maker as CPUID names it, and by whether there is AVX-512: bytes for blocks of one group, and for others. Who is not
-/// here asks better by itself (docs/performance.md).
-#[cfg(target_arch = "x86_64")]
-const MAKERS: [(&str, bool, [usize; 2]); 3] = [
-    ("GenuineIntel", true, [8 << 10, 8 << 10]),
-    ("GenuineIntel", false, [8 << 10, 8 << 10]),
-    ("AuthenticAMD", false, [2 << 10, 4 << 10]),
-];
-
-/// Bytes between what is read and what is asked for, for blocks of so many groups; 0: nothing is.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn far(groups: usize) -> usize {
-    static FAR: std::sync::LazyLock<[usize; 2]> = std::sync::LazyLock::new(|| {
-        let leaf = std::arch::x86_64::__cpuid(0);
-        let name = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
-        let wide = std::arch::is_x86_feature_detected!("avx512f");
-        let is_here = |maker: &str, has: bool| maker.as_bytes() == name.as_flattened() && has == wide;
-        MAKERS.iter().find(|(maker, has, _)| is_here(maker, *has)).map_or([0; 2], |(_, _, bytes)| *bytes)
-    });
-    FAR[usize::from(groups > 1)]
+/// Bytes between what is read and what is asked for; 0: nothing is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Far {
+    /// One or two rows of a step by blocks of one group.
+    pub(crate) single: usize,
+    /// The same by blocks of several groups.
+    pub(crate) blocks: usize,
+    /// Floats in lines of several rows.
+    pub(crate) floats: usize,
+    /// More rows of a step, by blocks.
+    pub(crate) many: usize,
 }
 
-/// Elsewhere nothing was measured.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn far(_groups: usize) -> usize {
-    0
+/// Who is not in the table asks better by itself with few rows (docs/performance.md).
+const OTHERS: Far = Far { single: 0, blocks: 0, floats: 0, many: 4 << 10 };
+
+/// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.
+#[cfg(target_arch = "x86_64")]
+type Processor = (&'static str, [u32; 2], Option<bool>, Far);
+
+/// Family 25 is Zen 3 and Zen 4, 26 is Zen 5.
+#[cfg(target_arch = "x86_64")]
+const PROCESSORS: [Processor; 3] = [
+    ("GenuineIntel", [0, u32::MAX], None, Far { single: 8 << 10, blocks: 8 << 10, floats: 8 << 10, many: 4 << 10 }),
+    ("AuthenticAMD", [0, 25], Some(false), Far { single: 2 << 10, blocks: 4 << 10, floats: 4 << 10, many: 4 << 10 }),
+    ("AuthenticAMD", [26, u32::MAX], None, Far { single: 6 << 10, blocks: 8 << 10, floats: 4 << 10, many: 8 << 10 }),
+];
+
+/// What suits this machine.
+#[inline]
+pub(crate) fn far() -> Far {
+    #[cfg(target_arch = "x86_64")]
+    return here();
+    // Elsewhere nothing was measured.
+    #[cfg(not(target_arch = "x86_64"))]
+    OTHERS
+}
+
+#[cfg(target_arch = "x86_64")]
+fn here() -> Far {
+    static HERE: std::sync::LazyLock<Far> = std::sync::LazyLock::new(|| {
+        let leaf = std::arch::x86_64::__cpuid(0);
+        let maker = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
+        let wide = std::arch::is_x86_feature_detected!("avx512f");
+        of(maker.as_flattened(), family(std::arch::x86_64::__cpuid(1).eax), wide)
+    });
+    *HERE
+}
+
+/// The family in CPUID's signature: four bits, and if these are full eight others are added.
+#[cfg(target_arch = "x86_64")]
+fn family(signature: u32) -> u32 {
+    match signature >> 8 & 15 {
+        15 => 15 + (signature >> 20 & 255),
+        family => family,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn of(maker: &[u8], family: u32, wide: bool) -> Far {
+    let is_here = |&&(name, [least, most], has, _): &&Processor| {
+        name.as_bytes() == maker && (least..=most).contains(&family) && has.is_none_or(|has| has == wide)
+    };
+    PROCESSORS.iter().find(is_here).map_or(OTHERS, |(.., far)| *far)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_of_a_maker_are_told_apart() {
+        // Signatures of Zen 3, Zen 4, Zen 5, and of Sapphire Rapids.
+        let (zen3, zen4, zen5, sapphire) = (0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x0008_06f8);
+        assert_eq!([zen3, zen4, zen5, sapphire].map(family), [25, 25, 26, 6]);
+        let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks;
+        assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [4 << 10, 0, 8 << 10]);
+        assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks, 8 << 10);
+        assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);
+    }
 }

@@ -36,6 +36,7 @@ impl Words for Avx2 {
 
     const DIRECT: usize = 8;
     const SIDE: usize = 4;
+    const PANELS: usize = 1;
     const WHOLE: usize = 8;
     const KEEPS: bool = false;
 
@@ -151,10 +152,78 @@ impl Words for Avx2 {
         self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
     }
 
+    #[inline(always)]
+    fn dots<const BITS: u32, const N: usize, const P: usize>(
+        self,
+        mut sums: [[W; N]; P],
+        w: [impl Quads<Avx2>; P],
+        x: &[[u32; N]; 8],
+    ) -> [[W; N]; P] {
+        for p in 0..P {
+            sums[p] = self.panel_dots::<BITS, N>(sums[p], w[p], x);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
+        self,
+        w: [impl Quads<Avx2>; P],
+        x: &[[u32; N]; 8],
+        begin: &[u32; N],
+    ) -> [[W; N]; P] {
+        let mut sums = [[self.splat(0); N]; P];
+        for p in 0..P {
+            sums[p] = self.panel_offset_dots::<BITS, OFFSET, N>(w[p], x, begin);
+        }
+        sums
+    }
+
+    /// In both 16-bit halves of each word.
+    #[inline(always)]
+    fn factors(self, a: [W; 2]) -> [W; 2] {
+        let low = self.splat(0xffff);
+        [self.or(self.and(a[0], low), self.shl(a[0], 16)), self.or(self.and(a[1], low), self.shl(a[1], 16))]
+    }
+
+    #[inline(always)]
+    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
+        self,
+        w: [impl Quads<Avx2>; P],
+        factors: [[W; 2]; P],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+        _begin: [&[u32; N]; 2],
+        halves: &[u32; N],
+    ) -> [[Self::F; N]; P] {
+        let mut sums = [[self.splat_float(0.0); N]; P];
+        for p in 0..P {
+            sums[p] = self.panel_scaled_dots::<BITS, OFFSET, N>(w[p], factors[p], x, rows.clone(), halves);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn weighted(self, factors: [W; 2], halves: u32) -> W {
+        self.products(self.both(factors), self.splat(halves))
+    }
+
+    #[inline(always)]
+    fn weighted_bytes(self, a: W, at: usize, halves: u32) -> W {
+        self.products(self.byte_factors(a, [at, at + 1]), self.splat(halves))
+    }
+}
+
+impl Avx2 {
     /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
     /// as nibbles, or are widened first, which is less work for one or two rows.
     #[inline(always)]
-    fn dots<const BITS: u32, const N: usize>(self, mut sums: [W; N], w: impl Quads<Avx2>, x: &[[u32; N]; 8]) -> [W; N] {
+    fn panel_dots<const BITS: u32, const N: usize>(
+        self,
+        mut sums: [W; N],
+        w: impl Quads<Avx2>,
+        x: &[[u32; N]; 8],
+    ) -> [W; N] {
         let fit = const { fit(BITS) };
         let (ones, mut short) = (self.splat(0x0001_0001), [self.splat(0); N]);
         if fit == 0 && N > 2 {
@@ -193,7 +262,7 @@ impl Words for Avx2 {
 
     /// Bytes that are also to be had with a sign go that way, for one or two rows.
     #[inline(always)]
-    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+    fn panel_offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         w: impl Quads<Avx2>,
         x: &[[u32; N]; 8],
@@ -203,7 +272,7 @@ impl Words for Avx2 {
             Q::SIGNED
         }
         if N > 2 || !is_signed(w) {
-            return self.dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x);
+            return self.panel_dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x);
         }
         let mut sums = [self.splat(0); N];
         steps!(k in 0 1 2 3 4 5 6 7 => {
@@ -215,24 +284,16 @@ impl Words for Avx2 {
         sums
     }
 
-    /// In both 16-bit halves of each word.
-    #[inline(always)]
-    fn factors(self, a: [W; 2]) -> [W; 2] {
-        let low = self.splat(0xffff);
-        [self.or(self.and(a[0], low), self.shl(a[0], 16)), self.or(self.and(a[1], low), self.shl(a[1], 16))]
-    }
-
     /// The factors come for free where products are widened, and offsets are one more product of 16 bits.
     #[inline(always)]
-    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+    fn panel_scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
-        _begin: [&[u32; N]; 2],
         halves: &[u32; N],
-    ) -> [Self::F; N] {
+    ) -> [<Avx2 as Floats>::F; N] {
         let fit = const { if fit(BITS) > 4 { 4 } else { fit(BITS) } };
         let mut sums = [self.splat(0); N];
         if OFFSET > 0 {
@@ -260,18 +321,6 @@ impl Words for Avx2 {
         floats
     }
 
-    #[inline(always)]
-    fn weighted(self, factors: [W; 2], halves: u32) -> W {
-        self.products(self.both(factors), self.splat(halves))
-    }
-
-    #[inline(always)]
-    fn weighted_bytes(self, a: W, at: usize, halves: u32) -> W {
-        self.products(self.byte_factors(a, [at, at + 1]), self.splat(halves))
-    }
-}
-
-impl Avx2 {
     /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
     #[inline(always)]
     fn short_dot(self, sums: W, first: bool, w: W, x: u32) -> W {

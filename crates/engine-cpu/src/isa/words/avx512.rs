@@ -22,8 +22,10 @@ impl Words for Avx512 {
     type Dots = __m512i;
 
     const DIRECT: usize = 8;
-    /// As many sums of words and of floats, and some weights: 32 registers.
-    const SIDE: usize = 12;
+    /// With two panels as many sums of words and of floats, and some weights: 32 registers. 12 rows by one panel would load as
+    /// much as they multiply, which takes longer on some processors.
+    const SIDE: usize = 6;
+    const PANELS: usize = 2;
     const WHOLE: usize = 16;
     const KEEPS: bool = true;
 
@@ -72,21 +74,23 @@ impl Words for Avx512 {
 
     /// Written out for one or two rows: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
     #[inline(always)]
-    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
-        w: impl Quads<Avx512>,
+        w: [impl Quads<Avx512>; P],
         x: &[[u32; N]; 8],
         begin: &[u32; N],
-    ) -> [__m512i; N] {
-        let mut sums = self.splats(OFFSET > 0, begin);
-        if N > 2 {
-            return self.dots::<BITS, N>(sums, w, x);
+    ) -> [[__m512i; N]; P] {
+        let mut sums = [self.splats(OFFSET > 0, begin); P];
+        if N * P > 2 {
+            return self.dots::<BITS, N, P>(sums, w, x);
         }
         macro_rules! step {
             ($($k:literal)*) => {$({
-                let w = w.quad(self, $k);
+                let w = self.quads(w, $k);
                 for n in 0..N {
-                    sums[n] = self.add_dot(sums[n], BITS, $k, w, x[$k][n]);
+                    for p in 0..P {
+                        sums[p][n] = self.add_dot(sums[p][n], BITS, $k, w[p], x[$k][n]);
+                    }
                 }
             })*};
         }

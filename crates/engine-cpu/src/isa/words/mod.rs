@@ -42,8 +42,10 @@ pub trait Words: Floats {
     /// Rows of a step up to which each group of a weight is unpacked into registers and used at once; more go through
     /// memory. 8 at most.
     const DIRECT: usize;
-    /// Rows of a step that products do side by side, if there are as many: what registers hold. 12 at most.
+    /// Rows of a step that products do side by side, if there are as many: with [`Words::PANELS`], what registers hold. 6 at most.
     const SIDE: usize;
+    /// Panels of a weight that these rows go through together, so that each word of a row is loaded once for all.
+    const PANELS: usize;
     /// How many [`Words::Dots`] registers hold while several groups are unpacked at once, so that memory is read in order.
     const WHOLE: usize;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
@@ -96,34 +98,46 @@ pub trait Words: Floats {
         self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
     }
 
-    /// [`Words::dot`] of all `w` with the words of `N` rows: adds to `sums[n]` those of quad k with `x[k][n]`. All bytes of
-    /// `w` are below 2 to the power of `BITS`, so that some sets can add products before they widen them.
+    /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds to `sums[p][n]` those of quad k with `x[k][n]`. All
+    /// bytes of `w` are below 2 to the power of `BITS`, so that some sets can add products before they widen them.
     #[inline(always)]
-    fn dots<const BITS: u32, const N: usize>(
+    fn dots<const BITS: u32, const N: usize, const P: usize>(
         self,
-        mut sums: [Self::W; N],
-        w: impl Quads<Self>,
+        mut sums: [[Self::W; N]; P],
+        w: [impl Quads<Self>; P],
         x: &[[u32; N]; 8],
-    ) -> [Self::W; N] {
+    ) -> [[Self::W; N]; P] {
         for (k, x) in x.iter().enumerate() {
-            let w = w.quad(self, k);
+            let w = self.quads(w, k);
             for n in 0..N {
-                sums[n] = self.dot(sums[n], w, x[n]);
+                for p in 0..P {
+                    sums[p][n] = self.dot(sums[p][n], w[p], x[n]);
+                }
             }
         }
         sums
     }
 
+    /// Vector `k` of each panel.
+    #[inline(always)]
+    fn quads<const P: usize>(self, w: [impl Quads<Self>; P], k: usize) -> [Self::W; P] {
+        let mut quads = [self.splat(0); P];
+        for p in 0..P {
+            quads[p] = w[p].quad(self, k);
+        }
+        quads
+    }
+
     /// [`Words::dots`] with `OFFSET` subtracted from all bytes of `w`; `begin` is what that adds to the sums: a set uses what
     /// suits it.
     #[inline(always)]
-    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+    fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
-        w: impl Quads<Self>,
+        w: [impl Quads<Self>; P],
         x: &[[u32; N]; 8],
         begin: &[u32; N],
-    ) -> [Self::W; N] {
-        self.dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x)
+    ) -> [[Self::W; N]; P] {
+        self.dots::<BITS, N, P>([self.splats(OFFSET > 0, begin); P], w, x)
     }
 
     /// Words of numbers with a sign of 8 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may
@@ -137,38 +151,34 @@ pub trait Words: Floats {
     /// the first and the second factor, of those `rows` of `N`; exact, and a zero has no sign. `begin` is what the offset adds
     /// to both sums, `halves` what [`Words::weighted`] takes: a set uses what suits it.
     #[inline(always)]
-    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
+    fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
-        w: impl Quads<Self>,
-        factors: [Self::W; 2],
+        w: [impl Quads<Self>; P],
+        factors: [[Self::W; 2]; P],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
         _halves: &[u32; N],
-    ) -> [Self::F; N] {
-        let [first, second] = [self.to_floats(factors[0]), self.to_floats(factors[1])];
-        let mut sums = [self.splat_float(0.0); N];
-        // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words take
-        // longer than both.
-        let mut low = self.splats::<N>(OFFSET > 0, begin[0]);
-        for (k, x) in x[..4].iter().enumerate() {
-            let w = w.quad(self, k);
-            for n in rows.clone() {
-                low[n] = self.dot(low[n], w, x[n]);
+    ) -> [[Self::F; N]; P] {
+        let mut sums = [[self.splat_float(0.0); N]; P];
+        for half in 0..2 {
+            let mut dots = [self.splats::<N>(OFFSET > 0, begin[half]); P];
+            for (k, x) in x.iter().enumerate().skip(4 * half).take(4) {
+                let w = self.quads(w, k);
+                for n in rows.clone() {
+                    for p in 0..P {
+                        dots[p][n] = self.dot(dots[p][n], w[p], x[n]);
+                    }
+                }
             }
-        }
-        for n in rows.clone() {
-            sums[n] = self.fma(first, self.to_floats(low[n]), sums[n]);
-        }
-        let mut high = self.splats::<N>(OFFSET > 0, begin[1]);
-        for (k, x) in x.iter().enumerate().skip(4) {
-            let w = w.quad(self, k);
-            for n in rows.clone() {
-                high[n] = self.dot(high[n], w, x[n]);
+            // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words take
+            // longer than both.
+            for p in 0..P {
+                let factor = self.to_floats(factors[p][half]);
+                for n in rows.clone() {
+                    sums[p][n] = self.fma(factor, self.to_floats(dots[p][n]), sums[p][n]);
+                }
             }
-        }
-        for n in rows.clone() {
-            sums[n] = self.fma(second, self.to_floats(high[n]), sums[n]);
         }
         sums
     }

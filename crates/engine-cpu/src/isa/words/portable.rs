@@ -14,6 +14,7 @@ impl Words for Portable {
 
     const DIRECT: usize = 1;
     const SIDE: usize = 4;
+    const PANELS: usize = 1;
     const WHOLE: usize = 0;
     const KEEPS: bool = true;
 

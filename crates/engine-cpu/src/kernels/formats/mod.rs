@@ -129,18 +129,23 @@ pub(super) trait Format: Copy {
     }
 
     /// See [`Words::offset_dots`].
-    fn dots<I: Words, const N: usize>(isa: I, q: impl Quads<I>, x: &[[u32; N]; 8], begin: &[u32; N]) -> [I::W; N];
+    fn dots<I: Words, const N: usize, const P: usize>(
+        isa: I,
+        q: [impl Quads<I>; P],
+        x: &[[u32; N]; 8],
+        begin: &[u32; N],
+    ) -> [[I::W; N]; P];
 
     /// See [`Words::scaled_dots`].
-    fn scaled_dots<I: Words, const N: usize>(
+    fn scaled_dots<I: Words, const N: usize, const P: usize>(
         isa: I,
-        q: impl Quads<I>,
-        scale: [I::W; 2],
+        q: [impl Quads<I>; P],
+        scale: [[I::W; 2]; P],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
         halves: &[u32; N],
-    ) -> [I::F; N];
+    ) -> [[I::F; N]; P];
 }
 
 /// Something for each group of a block; for those that share bytes it is written out.

@@ -59,26 +59,26 @@ macro_rules! format {
             }
 
             #[inline(always)]
-            fn dots<I: Words, const N: usize>(
+            fn dots<I: Words, const N: usize, const P: usize>(
                 isa: I,
-                q: impl Quads<I>,
+                q: [impl Quads<I>; P],
                 x: &[[u32; N]; 8],
                 begin: &[u32; N],
-            ) -> [I::W; N] {
-                isa.offset_dots::<$bits, $offset, N>(q, x, begin)
+            ) -> [[I::W; N]; P] {
+                isa.offset_dots::<$bits, $offset, N, P>(q, x, begin)
             }
 
             #[inline(always)]
-            fn scaled_dots<I: Words, const N: usize>(
+            fn scaled_dots<I: Words, const N: usize, const P: usize>(
                 isa: I,
-                q: impl Quads<I>,
-                scale: [I::W; 2],
+                q: [impl Quads<I>; P],
+                scale: [[I::W; 2]; P],
                 x: &[[u32; N]; 8],
                 rows: Range<usize>,
                 begin: [&[u32; N]; 2],
                 halves: &[u32; N],
-            ) -> [I::F; N] {
-                isa.scaled_dots::<$bits, $offset, N>(q, scale, x, rows, begin, halves)
+            ) -> [[I::F; N]; P] {
+                isa.scaled_dots::<$bits, $offset, N, P>(q, scale, x, rows, begin, halves)
             }
         }
     };

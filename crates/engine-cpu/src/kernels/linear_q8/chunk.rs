@@ -52,19 +52,25 @@ pub(super) fn panels<I: Words, F: Format>(
                 ahead(isa, bytemuck::cast_slice(sums), n * wide * 64, n * wide * 64);
             }
             let (begin, end) = (j * lines / of, (j + 1) * lines / of);
-            let tiles = panels.chunks_exact(bytes).zip(unpacked.chunks_exact(count)).zip(sums.chunks_exact_mut(n));
-            for (i, ((panel, unpacked), sums)) in tiles.enumerate() {
-                far(isa, panel, next, 64 * begin, 64 * (end - begin));
-                x.ahead(isa, from, count, row + n, i, PANELS);
-                tile::<I, F>(isa, unpacked, x, from, row, n, sums);
+            for i in (0..wide).step_by(I::PANELS) {
+                let few = I::PANELS.min(wide - i);
+                for panel in panels[i * bytes..].chunks_exact(bytes).take(few) {
+                    far(isa, panel, next, 64 * begin, 64 * (end - begin));
+                }
+                x.ahead(isa, from, count, row + n, i / I::PANELS, PANELS.div_ceil(I::PANELS));
+                let (unpacked, sums) = (&unpacked[i * count..][..few * count], &mut sums[i * n..][..few * n]);
+                match few {
+                    2 if const { I::PANELS == 2 } => tile::<I, F, 2>(isa, unpacked, x, from, row, n, sums),
+                    _ => tile::<I, F, 1>(isa, unpacked, x, from, row, n, sums),
+                }
             }
         }
     }
 }
 
-/// Rows that lie side by side: one of `BLOCKS`, to [`Words::SIDE`].
+/// `P` panels, and rows that lie side by side: one of `BLOCKS`, to [`Words::SIDE`].
 #[inline(always)]
-fn tile<I: Words, F: Format>(
+fn tile<I: Words, F: Format, const P: usize>(
     isa: I,
     unpacked: &[Unpacked],
     x: &Side,
@@ -77,38 +83,75 @@ fn tile<I: Words, F: Format>(
         ($($n:literal)*) => {
             match n {
                 $($n if const { $n <= I::SIDE } => {
-                    if let Some(sums) = sums.first_chunk_mut() {
-                        add::<I, F, $n>(isa, unpacked, x.groups(from, unpacked.len(), row), sums);
+                    if let Some(sums) = sums.as_chunks_mut().0.first_chunk_mut() {
+                        add::<I, F, $n, P>(isa, unpacked, x.groups(from, unpacked.len() / P, row), sums);
                     }
                 })*
                 _ => {}
             }
         };
     }
-    rows!(1 2 3 4 6 8 12);
+    rows!(1 2 3 4 6);
 }
 
 /// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
 #[inline(always)]
-fn add<I: Words, F: Format, const N: usize>(isa: I, unpacked: &[Unpacked], x: &[Columns<N>], sums: &mut [F16x; N]) {
-    let blocks = unpacked.chunks_exact(F::GROUPS).zip(x.chunks_exact(F::GROUPS));
-    if I::KEEPS {
-        let mut found = load(isa, sums);
-        for (unpacked, x) in blocks {
-            let before = found;
-            found = begin::<I, F, N>(isa, before);
-            for (unpacked, x) in unpacked.iter().zip(x) {
-                step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut found);
-            }
-            found = end::<I, F, N>(isa, found, isa.floats(&unpacked[0].d), before);
+fn add<I: Words, F: Format, const N: usize, const P: usize>(
+    isa: I,
+    unpacked: &[Unpacked],
+    x: &[Columns<N>],
+    sums: &mut [[F16x; N]; P],
+) {
+    let mut panels = [unpacked; P];
+    for p in 0..P {
+        panels[p] = &unpacked[p * x.len()..][..x.len()];
+    }
+    if !I::KEEPS {
+        for p in 0..P {
+            add_in_memory::<I, F, N>(isa, panels[p], x, &mut sums[p]);
         }
-        store(isa, found, sums);
         return;
     }
+    let mut found = [[isa.splat_float(0.0); N]; P];
+    for p in 0..P {
+        found[p] = load(isa, &sums[p]);
+    }
+    for (block, x) in x.chunks_exact(F::GROUPS).enumerate() {
+        let before = found;
+        for p in 0..P {
+            found[p] = begin::<I, F, N>(isa, before[p]);
+        }
+        for (g, x) in x.iter().enumerate() {
+            let mut q = [&panels[0][block * F::GROUPS + g].q; P];
+            let mut scales = [panels[0][block * F::GROUPS + g].scales::<I, F>(isa); P];
+            for p in 1..P {
+                q[p] = &panels[p][block * F::GROUPS + g].q;
+                scales[p] = panels[p][block * F::GROUPS + g].scales::<I, F>(isa);
+            }
+            step::<I, F, N, P>(isa, q, &scales, x, &mut found);
+        }
+        for p in 0..P {
+            let d = isa.floats(&panels[p][block * F::GROUPS].d);
+            found[p] = end::<I, F, N>(isa, found[p], d, before[p]);
+        }
+    }
+    for p in 0..P {
+        store(isa, found[p], &mut sums[p]);
+    }
+}
+
+/// The same where registers don't hold the sums.
+#[inline(always)]
+fn add_in_memory<I: Words, F: Format, const N: usize>(
+    isa: I,
+    unpacked: &[Unpacked],
+    x: &[Columns<N>],
+    sums: &mut [F16x; N],
+) {
     if !F::LATE {
         return in_memory::<I, F, N>(isa, unpacked, x, sums);
     }
-    for (unpacked, x) in blocks {
+    for (unpacked, x) in unpacked.chunks_exact(F::GROUPS).zip(x.chunks_exact(F::GROUPS)) {
         let mut block = [[0.0; LANES]; N];
         in_memory::<I, F, N>(isa, unpacked, x, &mut block);
         let found = end::<I, F, N>(isa, load(isa, &block), isa.floats(&unpacked[0].d), load(isa, sums));
@@ -123,9 +166,9 @@ fn in_memory<I: Words, F: Format, const N: usize>(
     x: &[Columns<N>],
     sums: &mut [F16x; N],
 ) {
-    let mut sums = InMemory(sums);
+    let mut sums = [InMemory(sums)];
     for (unpacked, x) in unpacked.iter().zip(x) {
-        step::<I, F, N>(isa, &unpacked.q, &unpacked.scales::<I, F>(isa), x, &mut sums);
+        step::<I, F, N, 1>(isa, [&unpacked.q], &[unpacked.scales::<I, F>(isa)], x, &mut sums);
         // The compiler would load all sums before the loop, into registers that are not there.
         compiler_fence(Ordering::SeqCst);
     }

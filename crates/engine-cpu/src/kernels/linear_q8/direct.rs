@@ -6,11 +6,9 @@ use super::side::{Columns, Side};
 use super::step::{begin, end, step};
 use crate::isa::{self, F16x, Quads, Words};
 use crate::panel::ROWS;
+use std::array::from_mut;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
-
-/// Bytes between what many rows read and what they ask for.
-const FAR: usize = 4 << 10;
 
 /// The q of group `g`, which asks for its share of what lies `from` bytes behind when a vector is made.
 #[derive(Clone, Copy)]
@@ -58,7 +56,12 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let (from, format) = (if N <= 2 { isa::far(F::GROUPS) } else { FAR }, PhantomData::<F>);
+    let (far_off, format) = (isa::far(), PhantomData::<F>);
+    let from = match (N, F::GROUPS) {
+        (1 | 2, 1) => far_off.single,
+        (1 | 2, _) => far_off.blocks,
+        _ => far_off.many,
+    };
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
@@ -79,7 +82,7 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             ($($g:literal)*) => {{$(
                 let q = Packed { blocks, head: &head, first: $g / F::SHARED * F::SHARED, at: $g % F::SHARED, format };
                 let q = Asking { q, from, g: $g };
-                step::<I, F, N>(isa, q, &F::scales(isa, &head, $g), &x[$g], &mut sums);
+                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, $g)], &x[$g], from_mut(&mut sums));
                 compiler_fence(Ordering::SeqCst);
             )*}};
         }
@@ -89,7 +92,7 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
             _ => each_group!(F, |first, at| {
                 let (g, q) = (first + at, Packed { blocks, head: &head, first, at, format });
                 far(isa, blocks, from, g * blocks.len() / F::GROUPS, blocks.len() / F::GROUPS);
-                step::<I, F, N>(isa, q, &F::scales(isa, &head, g), &x[g], &mut sums);
+                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, g)], &x[g], from_mut(&mut sums));
                 compiler_fence(Ordering::SeqCst);
             }),
         }

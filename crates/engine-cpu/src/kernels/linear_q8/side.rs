@@ -15,7 +15,7 @@ pub(super) const WORDS: usize = GIVEN + 3;
 pub(super) const GROUPS: usize = 8;
 /// Numbers of rows that lie side by side; others are put together of them, so that there is less code. Few rows take fewer
 /// numbers, since code for them is larger.
-const BLOCKS: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
+const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 const FEW: [usize; 4] = [8, 4, 2, 1];
 
 /// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
@@ -213,7 +213,7 @@ impl<I: Words> Body for Pack<'_, '_, I> {
                     }
                 };
             }
-            pack!(1 2 3 4 6 8 12);
+            pack!(1 2 3 4 6 8);
         }
     }
 }

@@ -53,59 +53,70 @@ pub(super) fn end<I: Words, F: Format, const N: usize>(
     sums
 }
 
-/// A group of 16 rows of a weight times one of `N` rows of a step, added to `sums`.
+/// A group of 16 rows of a weight, in each of `P` panels, times one of `N` rows of a step, added to `sums`.
 #[inline(always)]
-pub(super) fn step<I: Words, F: Format, const N: usize>(
+pub(super) fn step<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
-    q: impl Quads<I>,
-    group: &Scales<I>,
+    q: [impl Quads<I>; P],
+    groups: &[Scales<I>; P],
     x: &Columns<N>,
-    sums: &mut impl Sums<I>,
+    sums: &mut [impl Sums<I>; P],
 ) {
     // Scales of 16 values take two sums a row beside that of floats: registers have them for half of so many rows.
-    if F::HALVES && N > 8 {
-        rows::<I, F, N>(isa, q, group, x, sums, 0..N / 2);
+    if F::HALVES && N * P > 8 {
+        rows::<I, F, N, P>(isa, q, groups, x, sums, 0..N / 2);
         // The compiler would mix them again.
         compiler_fence(Ordering::SeqCst);
-        rows::<I, F, N>(isa, q, group, x, sums, N / 2..N);
+        rows::<I, F, N, P>(isa, q, groups, x, sums, N / 2..N);
     } else {
-        rows::<I, F, N>(isa, q, group, x, sums, 0..N);
+        rows::<I, F, N, P>(isa, q, groups, x, sums, 0..N);
     }
 }
 
 /// The same for some of the rows.
 #[inline(always)]
-fn rows<I: Words, F: Format, const N: usize>(
+fn rows<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
-    q: impl Quads<I>,
-    group: &Scales<I>,
+    q: [impl Quads<I>; P],
+    groups: &[Scales<I>; P],
     x: &Columns<N>,
-    sums: &mut impl Sums<I>,
+    sums: &mut [impl Sums<I>; P],
     rows: Range<usize>,
 ) {
     let [x @ .., scales, _, first, second, halves] = x;
     let dots = match F::HALVES {
-        true => F::scaled_dots(isa, q, group.scale, x, rows.clone(), [first, second], halves),
+        true => {
+            let mut scale = [groups[0].scale; P];
+            for p in 0..P {
+                scale[p] = groups[p].scale;
+            }
+            F::scaled_dots(isa, q, scale, x, rows.clone(), [first, second], halves)
+        }
         false => floats(isa, &F::dots(isa, q, x, first)),
     };
-    for n in rows {
-        let mut u = if F::LATE { dots[n] } else { isa.product(group.d, dots[n]) };
-        if F::MINIMUM {
-            let asum = match F::HALVES {
-                true => isa.to_floats(isa.weighted(group.minimum, halves[n])),
-                false => isa.splat_float(f32::from_bits(first[n])),
-            };
-            u = isa.fma(group.m, asum, u);
+    for p in 0..P {
+        let group = &groups[p];
+        for n in rows.clone() {
+            let mut u = if F::LATE { dots[p][n] } else { isa.product(group.d, dots[p][n]) };
+            if F::MINIMUM {
+                let asum = match F::HALVES {
+                    true => isa.to_floats(isa.weighted(group.minimum, halves[n])),
+                    false => isa.splat_float(f32::from_bits(first[n])),
+                };
+                u = isa.fma(group.m, asum, u);
+            }
+            sums[p].add(isa, n, u, f32::from_bits(scales[n]));
         }
-        sums.add(isa, n, u, f32::from_bits(scales[n]));
     }
 }
 
 #[inline(always)]
-fn floats<I: Words, const N: usize>(isa: I, words: &[I::W; N]) -> [I::F; N] {
-    let mut floats = [isa.splat_float(0.0); N];
-    for n in 0..N {
-        floats[n] = isa.to_floats(words[n]);
+fn floats<I: Words, const N: usize, const P: usize>(isa: I, words: &[[I::W; N]; P]) -> [[I::F; N]; P] {
+    let mut floats = [[isa.splat_float(0.0); N]; P];
+    for p in 0..P {
+        for n in 0..N {
+            floats[p][n] = isa.to_floats(words[p][n]);
+        }
     }
     floats
 }
