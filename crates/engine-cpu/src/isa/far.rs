@@ -1,20 +1,40 @@
 //! How far ahead of itself a product asks for its weight: a matter of the processor, not of its instructions.
 
-/// Bytes between what is read and what is asked for; 0: nothing is.
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ahead {
+    /// Bytes between what is read and this; 0: nothing is asked for.
+    pub(crate) bytes: usize,
+    /// Whether it comes into the first cache, instead of the second.
+    pub(crate) first: bool,
+}
+
+/// By what is read: two rows of a step at most, by blocks of one group or of several; more rows; floats in lines of several rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Far {
-    /// One or two rows of a step by blocks of one group.
-    pub(crate) single: usize,
-    /// The same by blocks of several groups.
-    pub(crate) blocks: usize,
-    /// Floats in lines of several rows.
-    pub(crate) floats: usize,
-    /// More rows of a step, by blocks.
-    pub(crate) many: usize,
+    pub(crate) single: Ahead,
+    pub(crate) blocks: Ahead,
+    pub(crate) many: Ahead,
+    pub(crate) floats: Ahead,
+}
+
+impl Far {
+    /// So many KB ahead.
+    const fn new([single, blocks, many, floats]: [usize; 4], first: bool) -> Far {
+        const fn ahead(kilobytes: usize, first: bool) -> Ahead {
+            Ahead { bytes: kilobytes << 10, first }
+        }
+        Far {
+            single: ahead(single, first),
+            blocks: ahead(blocks, first),
+            many: ahead(many, first),
+            floats: ahead(floats, false),
+        }
+    }
 }
 
 /// Who is not in the table asks better by itself with few rows (docs/performance.md).
-const OTHERS: Far = Far { single: 0, blocks: 0, floats: 0, many: 4 << 10 };
+const OTHERS: Far = Far::new([0, 0, 4, 0], false);
 
 /// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.
 #[cfg(target_arch = "x86_64")]
@@ -23,9 +43,9 @@ type Processor = (&'static str, [u32; 2], Option<bool>, Far);
 /// Family 25 is Zen 3 and Zen 4, 26 is Zen 5.
 #[cfg(target_arch = "x86_64")]
 const PROCESSORS: [Processor; 3] = [
-    ("GenuineIntel", [0, u32::MAX], None, Far { single: 8 << 10, blocks: 8 << 10, floats: 8 << 10, many: 4 << 10 }),
-    ("AuthenticAMD", [0, 25], Some(false), Far { single: 2 << 10, blocks: 4 << 10, floats: 4 << 10, many: 4 << 10 }),
-    ("AuthenticAMD", [26, u32::MAX], None, Far { single: 6 << 10, blocks: 8 << 10, floats: 4 << 10, many: 8 << 10 }),
+    ("GenuineIntel", [0, u32::MAX], None, Far::new([8, 8, 4, 8], false)),
+    ("AuthenticAMD", [0, 25], Some(false), Far::new([2, 4, 4, 4], false)),
+    ("AuthenticAMD", [26, u32::MAX], None, Far::new([6, 8, 8, 4], true)),
 ];
 
 /// What suits this machine.
@@ -75,7 +95,7 @@ mod tests {
         // Signatures of Zen 3, Zen 4, Zen 5, and of Sapphire Rapids.
         let (zen3, zen4, zen5, sapphire) = (0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x0008_06f8);
         assert_eq!([zen3, zen4, zen5, sapphire].map(family), [25, 25, 26, 6]);
-        let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks;
+        let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks.bytes;
         assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [4 << 10, 0, 8 << 10]);
         assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks, 8 << 10);
         assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);

@@ -4,17 +4,17 @@ use super::super::formats::{Format, Packed, each_group};
 use super::shared::{self, far, fits, part};
 use super::side::{Columns, Side};
 use super::step::{begin, end, step};
-use crate::isa::{self, F16x, Quads, Words};
+use crate::isa::{self, Ahead, F16x, Quads, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The q of group `g`, which asks for its share of what lies `from` bytes behind when a vector is made.
+/// The q of group `g`, which asks for its share of what lies behind when a vector is made.
 #[derive(Clone, Copy)]
 struct Asking<'a, I: Words, F> {
     q: Packed<'a, I, F>,
-    from: usize,
+    from: Ahead,
     g: usize,
 }
 
@@ -56,11 +56,11 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
 #[inline(always)]
 fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
     let mut sums = [isa.splat_float(0.0); N];
-    let (far_off, format) = (isa::far(), PhantomData::<F>);
+    let (here, format) = (isa::far(), PhantomData::<F>);
     let from = match (N, F::GROUPS) {
-        (1 | 2, 1) => far_off.single,
-        (1 | 2, _) => far_off.blocks,
-        _ => far_off.many,
+        (1 | 2, 1) => here.single,
+        (1 | 2, _) => here.blocks,
+        _ => here.many,
     };
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.

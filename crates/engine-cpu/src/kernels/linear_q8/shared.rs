@@ -7,7 +7,7 @@
 use super::super::formats::{Format, Head};
 use super::side::Columns;
 use super::step::{Sums, begin, end};
-use crate::isa::Words;
+use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where [`Columns`] have the scales, what both halves begin with, and what minima of halves take.
@@ -37,36 +37,40 @@ pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) 
     }
 }
 
-/// Asks for `count` bytes in the same way, long before they are wanted; nothing if `from` is 0 (see [`isa::far`]).
+/// Asks for `count` bytes in the same way, long before they are wanted (see [`isa::far`]).
 ///
 /// [`isa::far`]: crate::isa::far
 #[inline(always)]
-pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: usize, at: usize, count: usize) {
-    if from == 0 {
+pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: Ahead, at: usize, count: usize) {
+    if from.bytes == 0 {
         return;
     }
-    let next = blocks.as_ptr().wrapping_add(from + at);
+    let next = blocks.as_ptr().wrapping_add(from.bytes + at);
     for line in 0..count.div_ceil(64) {
-        isa.prefetch_far(next.wrapping_add(64 * line));
+        if from.first {
+            isa.prefetch_line(next.wrapping_add(64 * line));
+        } else {
+            isa.prefetch_far(next.wrapping_add(64 * line));
+        }
     }
 }
 
 /// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes, which are
 /// one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted now.
 #[inline(always)]
-pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: usize, first: usize, of: usize, i: usize) {
+pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: Ahead, first: usize, of: usize, i: usize) {
     let lines = (blocks.len() / of).div_ceil(64);
     let (begin, end) = (i * lines / 8, (i + 1) * lines / 8);
     far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
 }
 
-/// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks `from` bytes behind these.
+/// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks that lie so far behind these.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize>(
     isa: I,
     blocks: &[u8],
     x: &[Columns<N>; 8],
-    from: usize,
+    from: Ahead,
     sums: &mut [I::F; N],
 ) {
     let head = F::head(isa, blocks);
@@ -110,7 +114,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     head: &Head<I>,
     first: usize,
     x: &[Columns<N>; 8],
-    from: usize,
+    from: Ahead,
     sums: &mut [I::F; N],
 ) {
     let left = left::<I, F>(isa);
@@ -176,7 +180,7 @@ fn four<I: Words, F: Format, const N: usize>(
     head: &Head<I>,
     first: usize,
     x: &[Columns<N>; 8],
-    from: usize,
+    from: Ahead,
     sums: &mut [I::F; N],
 ) {
     let left = left::<I, F>(isa);
