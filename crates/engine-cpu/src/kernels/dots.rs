@@ -24,18 +24,9 @@ const SIDE: usize = 4;
 /// Rows of a step up to which weights pass once, out of the memory.
 const FEW: usize = 8;
 
-/// Bytes of activations that stay in the second cache while the weights of a tile pass.
-const NEAR: usize = 256 << 10;
-
-/// Most tiles of the same rows of a weight, one after the other.
-const TILES: usize = 16;
-
-/// Lines of activations that all parts of sums take one after the other.
-const BLOCK: usize = 64;
-
-/// Where parts go one after the other: tiles of a step by tiles of a weight whose sums wait in memory while blocks of their
-/// rows pass, so that these come out of the second cache.
-const WAITING: [usize; 2] = [8, 16];
+/// Tiles of a weight whose sums wait in memory while a block of their rows passes: those of the step stay in the first cache for
+/// all of them.
+const TALL: usize = 16;
 
 /// How weights and activations become sums: one chain a lane, in the order of lines. A line of weights goes with `LINES` lines
 /// of activations.
@@ -57,8 +48,8 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     fn weights(self, line: &Line, at: usize, part: usize) -> Self::Values;
     /// Adds the products to part `part` of the sums.
     fn add(self, x: Self::Values, w: Self::Values, sums: Self::Sums, part: usize) -> Self::Sums;
-    /// The sum of all lanes: +8, +4, +2, +1.
-    fn fold(self, sums: Self::Sums) -> f32;
+    /// The sum of all lanes, +8, +4, +2, +1, of each.
+    fn fold(self, sums: [Self::Sums; SIDE]) -> [f32; SIDE];
     /// The line with this byte will be read soon.
     fn prefetch(self, byte: *const u8);
     /// The same, but not so soon: into the second cache.
@@ -91,37 +82,32 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     /// Everything; `W` rows of the weight lie together.
     #[inline(always)]
     fn all<const W: usize>(mut self) {
-        match self.x.count() {
-            0 | 1 => {}
-            ..=FEW if T::PARTS > 1 => return self.by_parts::<W, 1>(),
-            _ if T::PARTS > 1 => return self.by_parts::<W, { WAITING[1] }>(),
-            _ => {}
-        }
-        let most = (T::SUMS * T::PARTS / SIDE).max(1);
-        let (count, near) = (self.x.count(), (NEAR / self.x.row_bytes().max(1) / most).clamp(1, TILES) * most);
-        for from in (0..count).step_by(near) {
-            // The weight passes once for each of these; only the first time it comes from far.
-            let (rows, far) = (from..count.min(from + near), from == 0);
-            for at in (0..self.w.count).step_by(SIDE) {
-                self.at_once::<W>(rows.clone(), at, far);
-            }
+        match (T::PARTS, self.x.count()) {
+            (_, 0 | 1) | (1, ..=FEW) => self.at_once::<W>(),
+            (1, _) if T::SUMS >= 6 * SIDE => self.in_blocks::<W, 6, TALL, 4>(128),
+            (1, _) => self.in_blocks::<W, 1, TALL, 1>(128),
+            (_, ..=FEW) => self.in_blocks::<W, 3, 1, 8>(64),
+            _ => self.in_blocks::<W, 3, TALL, 8>(64),
         }
     }
 
-    /// Rows of the weight from `at` on by these of the step, all parts of their sums at once.
+    /// All rows of the step by some of the weight, which passes once, out of the memory.
     #[inline(always)]
-    fn at_once<const W: usize>(&mut self, rows: Range<usize>, at: usize, mut far: bool) {
-        for rows in evenly(rows, (T::SUMS / SIDE).max(1)) {
-            match rows.len() {
-                1 => self.block::<W, 1>(rows, at, far),
-                2 if T::SUMS >= 2 * SIDE => self.block::<W, 2>(rows, at, far),
-                3 if T::SUMS >= 3 * SIDE => self.block::<W, 3>(rows, at, far),
-                4 if T::SUMS >= 4 * SIDE => self.block::<W, 4>(rows, at, far),
-                5 if T::SUMS >= 5 * SIDE => self.block::<W, 5>(rows, at, far),
-                6 if T::SUMS >= 6 * SIDE => self.block::<W, 6>(rows, at, far),
-                count => unreachable!("{count} rows, for which there are no registers"),
+    fn at_once<const W: usize>(&mut self) {
+        for at in (0..self.w.count).step_by(SIDE) {
+            let mut far = true;
+            for rows in evenly(0..self.x.count(), (T::SUMS / SIDE).max(1)) {
+                match rows.len() {
+                    1 => self.block::<W, 1>(rows, at, far),
+                    2 if T::SUMS >= 2 * SIDE => self.block::<W, 2>(rows, at, far),
+                    3 if T::SUMS >= 3 * SIDE => self.block::<W, 3>(rows, at, far),
+                    4 if T::SUMS >= 4 * SIDE => self.block::<W, 4>(rows, at, far),
+                    5 if T::SUMS >= 5 * SIDE => self.block::<W, 5>(rows, at, far),
+                    6 if T::SUMS >= 6 * SIDE => self.block::<W, 6>(rows, at, far),
+                    count => unreachable!("{count} rows, for which there are no registers"),
+                }
+                far = false;
             }
-            far = false;
         }
     }
 
@@ -133,24 +119,28 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         self.put(rows, at, &sums);
     }
 
-    /// All rows with one part of the sums after the other, for which there are more registers. A block of three rows of the step
-    /// stays in the first cache for all parts of `TALL` tiles of the weight.
+    /// All rows, so many lines of activations after the other, and of each one part of the sums after the other, for which there
+    /// are more registers: `C` rows of the step by `SIDE` of the weight. A block of `C` rows of the step stays in the first cache for
+    /// `TALL` tiles of the weight, whose own come out of the second for `WIDE` of these.
     #[inline(always)]
-    fn by_parts<const W: usize, const TALL: usize>(&mut self) {
-        let mut kept = [[[[self.terms.none(); 3]; SIDE]; TALL]; WAITING[0]];
+    fn in_blocks<const W: usize, const C: usize, const TALL: usize, const WIDE: usize>(&mut self, block: usize) {
+        let mut kept = [[[[self.terms.none(); C]; SIDE]; TALL]; WIDE];
         let (lines, count, size) = (self.w.lines(), self.x.count(), self.w.count);
-        for from in (0..count).step_by(3 * WAITING[0]) {
-            let few = from..count.min(from + 3 * WAITING[0]);
+        for from in (0..count).step_by(C * WIDE) {
+            let few = from..count.min(from + C * WIDE);
             for first in (0..size).step_by(TALL * SIDE) {
-                for block in (0..lines.max(1)).step_by(BLOCK / LINES) {
-                    let block = block..lines.min(block + BLOCK / LINES);
-                    for (rows, kept) in evenly(few.clone(), 3).zip(&mut kept) {
+                for begin in (0..lines.max(1)).step_by(block / LINES) {
+                    let block = begin..lines.min(begin + block / LINES);
+                    for (rows, kept) in evenly(few.clone(), C).zip(&mut kept) {
                         for (at, kept) in (first..size).step_by(SIDE).zip(kept) {
                             match rows.len() {
-                                1 => self.part::<W, 1>(rows.clone(), at, block.clone(), kept),
-                                2 => self.part::<W, 2>(rows.clone(), at, block.clone(), kept),
-                                3 => self.part::<W, 3>(rows.clone(), at, block.clone(), kept),
-                                count => unreachable!("{count} of several rows"),
+                                1 => self.part::<W, 1, C>(rows.clone(), at, block.clone(), kept),
+                                2 if const { C >= 2 } => self.part::<W, 2, C>(rows.clone(), at, block.clone(), kept),
+                                3 if const { C >= 3 } => self.part::<W, 3, C>(rows.clone(), at, block.clone(), kept),
+                                4 if const { C >= 4 } => self.part::<W, 4, C>(rows.clone(), at, block.clone(), kept),
+                                5 if const { C >= 5 } => self.part::<W, 5, C>(rows.clone(), at, block.clone(), kept),
+                                6 if const { C >= 6 } => self.part::<W, 6, C>(rows.clone(), at, block.clone(), kept),
+                                count => unreachable!("{count} of {C} rows at most"),
                             }
                         }
                     }
@@ -161,17 +151,20 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
 
     /// These lines, and with the last of them the results.
     #[inline(always)]
-    fn part<const W: usize, const C: usize>(
+    fn part<const W: usize, const C: usize, const N: usize>(
         &mut self,
         rows: Range<usize>,
         at: usize,
         lines: Range<usize>,
-        kept: &mut [[T::Sums; 3]; SIDE],
+        kept: &mut [[T::Sums; N]; SIDE],
     ) {
         let tile = Tile::<T, W, C, LINES>::new(self.terms, self.x, rows.start, self.w, at);
         let (first, last) = (lines.start == 0, lines.end == self.w.lines());
+        // Not a loop: parts are known where their code is made.
         tile.add_part(kept, lines.clone(), 0, first);
-        tile.add_part(kept, lines, 1, false);
+        if T::PARTS > 1 {
+            tile.add_part(kept, lines, 1, false);
+        }
         if last {
             tile.add_rest(kept);
             self.put(rows, at, kept);
@@ -182,10 +175,17 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     #[inline(always)]
     fn put<const C: usize>(&mut self, rows: Range<usize>, at: usize, sums: &[[T::Sums; C]; SIDE]) {
         let size = self.w.count;
-        for (i, sums) in sums.iter().enumerate().take(size - at) {
-            for (row, sum) in rows.clone().zip(sums) {
-                let sum = self.terms.fold(*sum);
-                self.out[row * size + at + i] = if let Some(biases) = self.biases { sum + biases[at + i] } else { sum };
+        for (c, row) in rows.enumerate() {
+            let mut results = self.terms.fold([sums[0][c], sums[1][c], sums[2][c], sums[3][c]]);
+            let out = &mut self.out[row * size + at..][..SIDE.min(size - at)];
+            if let Some(biases) = self.biases {
+                for (result, bias) in results.iter_mut().zip(&biases[at..]) {
+                    *result += bias;
+                }
+            }
+            match out.first_chunk_mut() {
+                Some(out) => *out = results,
+                None => out.copy_from_slice(&results[..out.len()]),
             }
         }
     }

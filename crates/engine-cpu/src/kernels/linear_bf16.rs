@@ -62,8 +62,8 @@ impl<I: Pairs> Terms<1> for Both<I> {
         self.0.add_pairs(x, w, sums)
     }
     #[inline(always)]
-    fn fold(self, sums: Self::Sums) -> f32 {
-        self.0.set().fold_sum(sums)
+    fn fold(self, sums: [Self::Sums; 4]) -> [f32; 4] {
+        self.0.set().fold_sums(sums)
     }
     #[inline(always)]
     fn prefetch(self, byte: *const u8) {

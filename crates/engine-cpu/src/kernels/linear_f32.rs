@@ -82,8 +82,8 @@ macro_rules! terms {
                 self.0.fma_part(x, w, sums, part)
             }
             #[inline(always)]
-            fn fold(self, sums: I::F) -> f32 {
-                self.0.fold_sum(sums)
+            fn fold(self, sums: [I::F; 4]) -> [f32; 4] {
+                self.0.fold_sums(sums)
             }
             #[inline(always)]
             fn prefetch(self, byte: *const u8) {

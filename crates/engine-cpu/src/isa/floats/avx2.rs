@@ -172,6 +172,30 @@ impl Floats for Avx2 {
         }
     }
 
+    /// Two beside each other after each step but the last.
+    #[inline(always)]
+    fn fold_sums(self, a: [F; 4]) -> [f32; 4] {
+        let mut out = [0.0; 4];
+        // SAFETY: `self` proves that the machine has AVX2; four floats are written to four.
+        unsafe {
+            let mut eight = [_mm256_setzero_ps(); 4];
+            for (eight, a) in eight.iter_mut().zip(a) {
+                *eight = _mm256_add_ps(a[0], a[1]);
+            }
+            let [a, b, c, d] = eight;
+            let first = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            let second = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(c, d), _mm256_permute2f128_ps::<0x31>(c, d));
+            let (first, second) = (_mm256_castps_pd(first), _mm256_castps_pd(second));
+            let (low, high) = (_mm256_unpacklo_pd(first, second), _mm256_unpackhi_pd(first, second));
+            let two = _mm256_add_ps(_mm256_castpd_ps(low), _mm256_castpd_ps(high));
+            // Even lanes of the halves have a and c, b and d.
+            let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
+            let (ac, bd) = (_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one));
+            _mm_storeu_ps(out.as_mut_ptr(), _mm_blend_ps::<0b1010>(ac, _mm_moveldup_ps(bd)));
+        }
+        out
+    }
+
     #[inline(always)]
     fn fold_max(self, a: F) -> f32 {
         // SAFETY: `self` proves that the machine has AVX2.

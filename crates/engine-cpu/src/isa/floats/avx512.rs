@@ -114,6 +114,12 @@ impl Floats for Avx512 {
     }
 
     #[inline(always)]
+    fn fold_sums(self, a: [F; 4]) -> [f32; 4] {
+        let [a, b, c, d] = a;
+        self.avx2().fold_sums([halves_of(self, a), halves_of(self, b), halves_of(self, c), halves_of(self, d)])
+    }
+
+    #[inline(always)]
     fn fold_max(self, a: F) -> f32 {
         self.avx2().fold_max(halves_of(self, a))
     }

@@ -64,6 +64,11 @@ pub trait Floats: Isa {
     fn parts(self, a: Self::F) -> [Self::F; 2];
     /// The sum of all lanes: +8, +4, +2, +1.
     fn fold_sum(self, a: Self::F) -> f32;
+    /// The same of each of four, bit by bit.
+    #[inline(always)]
+    fn fold_sums(self, a: [Self::F; 4]) -> [f32; 4] {
+        [self.fold_sum(a[0]), self.fold_sum(a[1]), self.fold_sum(a[2]), self.fold_sum(a[3])]
+    }
     /// The largest lane, by [`Floats::larger`] of lanes 8, 4, 2, 1 apart.
     fn fold_max(self, a: Self::F) -> f32;
     /// Lane i of vector j in lane j of vector i.

@@ -65,6 +65,7 @@ fn all<I: Floats>(isa: I, [a, b, c]: [F16x; 3]) -> Vec<u64> {
     isa.put(&mut stored, 1, z);
     all.extend(stored.map(bits));
     all.extend([isa.fold_sum(x), isa.fold_max(x)].map(bits));
+    all.extend(isa.fold_sums([x, y, isa.sum(x, y), isa.product(x, y)]).map(bits));
     all
 }
 
