@@ -97,7 +97,7 @@ mod tests {
         assert_eq!([zen3, zen4, zen5, sapphire].map(family), [25, 25, 26, 6]);
         let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks.bytes;
         assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [4 << 10, 0, 8 << 10]);
-        assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks, 8 << 10);
+        assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks.bytes, 8 << 10);
         assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);
     }
 }
