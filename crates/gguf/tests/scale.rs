@@ -20,6 +20,8 @@ static MACHINE: Mutex<()> = Mutex::new(());
 /// tell, the time of day.
 fn busy_time() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
+    // The system counts when it takes the processor away, or at a tick: some milliseconds, in which all can be over.
+    std::thread::sleep(Duration::from_micros(1));
     let busy = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = busy.and_then(|text| text.split(' ').next()?.parse().ok());
     nanoseconds.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
