@@ -15,7 +15,8 @@ pub(crate) struct Far {
     pub(crate) single: Ahead,
     pub(crate) blocks: Ahead,
     pub(crate) many: Ahead,
-    pub(crate) floats: Ahead,
+    /// Bytes; who asks knows the cache.
+    pub(crate) floats: usize,
 }
 
 impl Far {
@@ -28,7 +29,7 @@ impl Far {
             single: ahead(single, first),
             blocks: ahead(blocks, first),
             many: ahead(many, first),
-            floats: ahead(floats, false),
+            floats: floats << 10,
         }
     }
 }

@@ -41,7 +41,7 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
     #[inline(always)]
     pub(super) fn add(&self, sums: &mut [[T::Sums; C]; SIDE], far: bool) {
         let bytes = self.w[0].lines.len() * LINE + self.w[0].rest.len();
-        let ahead = if W == 1 { SIDE * bytes } else { isa::far().floats.bytes };
+        let ahead = if W == 1 { SIDE * bytes } else { isa::far().floats };
         let next = self.w[0].lines.as_ptr().cast::<u8>().wrapping_add(ahead);
         let stride = if far && ahead > 0 { LINE } else { 0 };
         let long = W > 1 || SIDE * bytes > ROOM;

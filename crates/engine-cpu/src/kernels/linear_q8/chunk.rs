@@ -2,7 +2,7 @@
 
 use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
-use super::shared::{ahead, far};
+use super::shared::far;
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, begin, end, step};
 use super::{PANELS, Unpacked};
@@ -50,7 +50,8 @@ pub(super) fn panels<I: Words, F: Format>(
             let sums = &mut sums[row * wide..];
             if !I::KEEPS {
                 // The sums of the next rows come out of the second cache.
-                ahead(isa, bytemuck::cast_slice(sums), n * wide * 64, n * wide * 64);
+                let behind = Ahead { bytes: n * wide * 64, first: true };
+                far(isa, bytemuck::cast_slice(sums), behind, 0, behind.bytes);
             }
             let (begin, end) = (j * lines / of, (j + 1) * lines / of);
             for i in (0..wide).step_by(I::PANELS) {

@@ -27,17 +27,8 @@ pub(super) const fn fits<I: Words, F: Format, const N: usize>() -> bool {
     F::SHARED > 1 && sums * N <= I::WHOLE
 }
 
-/// Asks for `count` bytes from `from` on behind the beginning of these, wherever that is. Many rows take so long that the memory
-/// would stop meanwhile; with few some processors read ahead best when nobody interferes, others take [`far`].
-#[inline(always)]
-pub(super) fn ahead<I: Words>(isa: I, blocks: &[u8], from: usize, count: usize) {
-    let next = blocks.as_ptr().wrapping_add(from);
-    for line in 0..count.div_ceil(64) {
-        isa.prefetch_line(next.wrapping_add(64 * line));
-    }
-}
-
-/// Asks for `count` bytes in the same way, long before they are wanted (see [`isa::far`]).
+/// Asks for `count` bytes from `at` on of what lies so far behind these, wherever that is. Many rows take so long that the memory
+/// would stop meanwhile; with few some processors read ahead best when nobody interferes, others are told (see [`isa::far`]).
 ///
 /// [`isa::far`]: crate::isa::far
 #[inline(always)]
