@@ -1,12 +1,22 @@
 //! How far ahead of itself a product asks for its weight: a matter of the processor, not of its instructions.
 
+/// Where what is asked for comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cache {
+    /// Into the first cache.
+    First,
+    /// Into the second.
+    Second,
+    /// Into the first, to be read once: it does not go through the others, and pushes nothing out of them.
+    Once,
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ahead {
     /// Bytes between what is read and this; 0: nothing is asked for.
     pub(crate) bytes: usize,
-    /// Whether it comes into the first cache, instead of the second.
-    pub(crate) first: bool,
+    pub(crate) into: Cache,
 }
 
 /// By what is read: two rows of a step at most, by blocks of one group or of several; more rows; floats in lines of several rows.
@@ -21,21 +31,16 @@ pub(crate) struct Far {
 
 impl Far {
     /// So many KB ahead.
-    const fn new([single, blocks, many, floats]: [usize; 4], first: bool) -> Far {
-        const fn ahead(kilobytes: usize, first: bool) -> Ahead {
-            Ahead { bytes: kilobytes << 10, first }
+    const fn new([single, blocks, many, floats]: [usize; 4], into: Cache) -> Far {
+        const fn ahead(kilobytes: usize, into: Cache) -> Ahead {
+            Ahead { bytes: kilobytes << 10, into }
         }
-        Far {
-            single: ahead(single, first),
-            blocks: ahead(blocks, first),
-            many: ahead(many, first),
-            floats: floats << 10,
-        }
+        Far { single: ahead(single, into), blocks: ahead(blocks, into), many: ahead(many, into), floats: floats << 10 }
     }
 }
 
 /// Who is not in the table asks better by itself with few rows (docs/performance.md).
-const OTHERS: Far = Far::new([0, 0, 4, 0], false);
+const OTHERS: Far = Far::new([0, 0, 4, 0], Cache::Second);
 
 /// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.
 #[cfg(target_arch = "x86_64")]
@@ -44,9 +49,9 @@ type Processor = (&'static str, [u32; 2], Option<bool>, Far);
 /// Family 25 is Zen 3 and Zen 4, 26 is Zen 5.
 #[cfg(target_arch = "x86_64")]
 const PROCESSORS: [Processor; 3] = [
-    ("GenuineIntel", [0, u32::MAX], None, Far::new([8, 8, 4, 8], false)),
-    ("AuthenticAMD", [0, 25], Some(false), Far::new([2, 4, 4, 4], false)),
-    ("AuthenticAMD", [26, u32::MAX], None, Far::new([6, 8, 8, 4], true)),
+    ("GenuineIntel", [0, u32::MAX], None, Far::new([8, 8, 4, 8], Cache::Second)),
+    ("AuthenticAMD", [0, 25], Some(false), Far::new([2, 4, 4, 4], Cache::Second)),
+    ("AuthenticAMD", [26, u32::MAX], None, Far::new([6, 8, 8, 4], Cache::Once)),
 ];
 
 /// What suits this machine.

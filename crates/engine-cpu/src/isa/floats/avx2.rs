@@ -121,6 +121,12 @@ impl Floats for Avx2 {
     }
 
     #[inline(always)]
+    fn prefetch_once(self, byte: *const u8) {
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_NTA>(byte.cast()) };
+    }
+
+    #[inline(always)]
     fn lanes(self, a: F) -> F16x {
         let mut lanes = [0.0; LANES];
         // SAFETY: `self` proves that the machine has AVX2; 8 floats are written at 0 and at 8 of 16.

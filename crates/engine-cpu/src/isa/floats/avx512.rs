@@ -93,6 +93,11 @@ impl Floats for Avx512 {
     }
 
     #[inline(always)]
+    fn prefetch_once(self, byte: *const u8) {
+        self.avx2().prefetch_once(byte);
+    }
+
+    #[inline(always)]
     fn lanes(self, a: F) -> F16x {
         let mut lanes = [0.0; LANES];
         // SAFETY: `self` proves that the machine has AVX-512; 16 floats are written to 16.

@@ -110,6 +110,9 @@ pub trait Floats: Isa {
     /// The same, but not so soon: into the second cache.
     fn prefetch_far(self, byte: *const u8);
 
+    /// The cache line with this byte will be read soon, and only once.
+    fn prefetch_once(self, byte: *const u8);
+
     /// All these bytes will be read soon.
     #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {

@@ -91,6 +91,9 @@ impl Floats for Portable {
     fn prefetch_far(self, _byte: *const u8) {}
 
     #[inline(always)]
+    fn prefetch_once(self, _byte: *const u8) {}
+
+    #[inline(always)]
     fn parts(self, a: F) -> [F; 2] {
         let exponent = |a: f32| ((a.to_bits() >> 23) as i32 - 127) as f32;
         let mantissa = |a: f32| f32::from_bits(a.to_bits() & 0x007f_ffff | 0x3f80_0000);

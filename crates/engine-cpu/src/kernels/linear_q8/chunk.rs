@@ -6,7 +6,7 @@ use super::shared::far;
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, begin, end, step};
 use super::{PANELS, Unpacked};
-use crate::isa::{Ahead, F16x, LANES, Words};
+use crate::isa::{Ahead, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -44,13 +44,13 @@ pub(super) fn panels<I: Words, F: Format>(
         }
         // What a panel, or the one in its place of the next panels, has then.
         let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
-        let next = Ahead { bytes: next, first: false };
+        let next = Ahead { bytes: next, into: Cache::Second };
         let (lines, of) = (size.div_ceil(64), x.blocks().count());
         for (j, (row, n)) in x.blocks().enumerate() {
             let sums = &mut sums[row * wide..];
             if !I::KEEPS {
                 // The sums of the next rows come out of the second cache.
-                let behind = Ahead { bytes: n * wide * 64, first: true };
+                let behind = Ahead { bytes: n * wide * 64, into: Cache::First };
                 far(isa, bytemuck::cast_slice(sums), behind, 0, behind.bytes);
             }
             let (begin, end) = (j * lines / of, (j + 1) * lines / of);

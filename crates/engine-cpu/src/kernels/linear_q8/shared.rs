@@ -7,7 +7,7 @@
 use super::super::formats::{Format, Head};
 use super::side::Columns;
 use super::step::{Sums, begin, end};
-use crate::isa::{Ahead, Words};
+use crate::isa::{Ahead, Cache, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where [`Columns`] have the scales, what both halves begin with, and what minima of halves take.
@@ -38,10 +38,11 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: Ahead, at: usize, count
     }
     let next = blocks.as_ptr().wrapping_add(from.bytes + at);
     for line in 0..count.div_ceil(64) {
-        if from.first {
-            isa.prefetch_line(next.wrapping_add(64 * line));
-        } else {
-            isa.prefetch_far(next.wrapping_add(64 * line));
+        let line = next.wrapping_add(64 * line);
+        match from.into {
+            Cache::First => isa.prefetch_line(line),
+            Cache::Second => isa.prefetch_far(line),
+            Cache::Once => isa.prefetch_once(line),
         }
     }
 }
