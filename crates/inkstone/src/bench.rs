@@ -37,10 +37,10 @@ impl Meter {
     pub fn new(model: &Model) -> Option<Meter> {
         let threads = model.engine().caps().threads;
         let mut gauge = model.engine().gauge(threads)?;
-        let mut alone: Vec<f64> = (0..ALONE_SWEEPS).map(|_| gauge.read_alone()).collect::<Option<_>>()?;
-        alone.sort_by(f64::total_cmp);
+        let alone: Vec<f64> = (0..ALONE_SWEEPS).map(|_| gauge.read_alone()).collect::<Option<_>>()?;
         let products = gauge.products()?;
-        Some(Meter { alone: alone[ALONE_SWEEPS / 2], products, gauge, threads })
+        // Others that read meanwhile only take of it.
+        Some(Meter { alone: alone.into_iter().fold(0.0, f64::max), products, gauge, threads })
     }
 
     /// Bytes a second that all threads read now: the faster of two sweeps of some milliseconds, since the first one after a step

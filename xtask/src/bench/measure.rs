@@ -92,7 +92,7 @@ impl<'a> Bench<'a> {
         }
         let peak = ours.products()?;
         let cycles = self.options.rounds * if test.what == What::Decode { SLICES } else { 1 };
-        let slices = slices::run(test, &mut ours, &mut peers, cycles)?;
+        let slices = slices::run(test, &self.machine, &mut ours, &mut peers, cycles)?;
         let total = cycles * (1 + peers.len());
         if slices.len() < total {
             println!("  {} of {total} slices dropped: the memory's speed changed meanwhile", total - slices.len());
@@ -102,7 +102,7 @@ impl<'a> Bench<'a> {
         let of_ours = slices.iter().filter(|s| s.who == 0).copied();
         let mut measured = Vec::new();
         for (slices, aside) in [(level, false), (aside.into_iter().chain(of_ours).collect(), true)] {
-            measured.extend(slices::outcomes(test, &self.machine, &slices).into_iter().map(|outcome| Measured {
+            measured.extend(slices::outcomes(test, &slices).into_iter().map(|outcome| Measured {
                 state: outcome.state,
                 ours: outcome.ours,
                 variant: peers[outcome.best.0 - 1].variant().to_owned(),

@@ -36,6 +36,15 @@ pub struct Took {
     pub macs: Option<f64>,
 }
 
+/// What memory does now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// Bytes a second that all threads read.
+    pub read: f64,
+    /// The state that the process says this is.
+    pub state: String,
+}
+
 impl Took {
     /// Tokens a second.
     pub fn rate(self) -> f64 {
@@ -76,10 +85,10 @@ impl Process {
         self.took(&format!("prompt {tokens}"))
     }
 
-    /// Bytes a second.
-    pub fn sweep(&mut self) -> Result<f64, Error> {
+    pub fn sweep(&mut self) -> Result<Sweep, Error> {
         let answer = self.ask("sweep")?;
-        Ok(self.number(&answer, "gb_per_s")? * 1e9)
+        let state = answer.get("state").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(Sweep { read: self.number(&answer, "gb_per_s")? * 1e9, state })
     }
 
     /// Products a second of the fastest integer dot loop of the instruction set, on as many threads.
@@ -152,12 +161,12 @@ mod tests {
 
     #[test]
     fn answers_belong_to_their_lines() {
-        let lines = [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "bytes": 8}"#, r#"{"gb_per_s": 35.5}"#];
+        let lines = [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "bytes": 8}"#, r#"{"gb_per_s": 35.5, "state": "slow"}"#];
         let mut process = process(&lines).unwrap();
         assert_eq!(process.about()["load_ns"], 5);
         let took = process.decode(100).unwrap();
         assert_eq!((took.rate(), took.bytes, took.macs), (2.0, Some(8.0), None));
-        assert_eq!(process.sweep().unwrap(), 35.5e9);
+        assert_eq!(process.sweep().unwrap(), Sweep { read: 35.5e9, state: "slow".to_owned() });
     }
 
     #[test]

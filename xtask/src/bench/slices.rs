@@ -1,7 +1,7 @@
 //! Ours and the peers in slices that alternate, each between two reads of the memory's speed.
 
 use super::machine::{Machine, State};
-use super::protocol::{Process, Took};
+use super::protocol::{Process, Sweep, Took};
 use super::record::{Figure, Test, What};
 use crate::error::Error;
 
@@ -38,6 +38,7 @@ pub struct Slice {
     pub took: Took,
     /// Bytes a second, the mean of the reads before and after.
     pub read: f64,
+    pub state: State,
 }
 
 /// How far the reads around a slice may differ, as a share of the larger one.
@@ -51,6 +52,7 @@ const LEAST_SLICES: usize = 3;
 /// keeps still, and is not bound by it.
 pub fn run(
     test: &Test,
+    machine: &Machine,
     ours: &mut Process,
     peers: &mut [Box<dyn Contestant>],
     cycles: usize,
@@ -65,8 +67,9 @@ pub fn run(
             _ => contestant.prompt(test.tokens)?,
         };
         let after = ours.sweep()?;
-        if !is_bound(test) || is_steady(before, after) {
-            slices.push(Slice { who, took, read: (before + after) / 2.0 });
+        if !is_bound(test) || is_steady(&before, &after) {
+            let state = if is_bound(test) { machine.state(&after.state) } else { State::Any };
+            slices.push(Slice { who, took, read: (before.read + after.read) / 2.0, state });
         }
         before = after;
     }
@@ -78,8 +81,9 @@ fn is_bound(test: &Test) -> bool {
     test.what == What::Decode && test.busy == 0
 }
 
-fn is_steady(before: f64, after: f64) -> bool {
-    (before - after).abs() <= MOST_DIFFERENCE * before.max(after)
+fn is_steady(before: &Sweep, after: &Sweep) -> bool {
+    let difference = (before.read - after.read).abs();
+    before.state == after.state && difference <= MOST_DIFFERENCE * before.read.max(after.read)
 }
 
 /// The figures of one state of the memory.
@@ -99,10 +103,9 @@ pub struct Outcome {
 }
 
 /// The figures by state; states in which somebody has too few slices are left out.
-pub fn outcomes(test: &Test, machine: &Machine, slices: &[Slice]) -> Vec<Outcome> {
-    let state = |slice: &Slice| if is_bound(test) { machine.state(test.threads, slice.read) } else { State::Any };
+pub fn outcomes(test: &Test, slices: &[Slice]) -> Vec<Outcome> {
     let outcome = |wanted: State| {
-        let of = |who: usize| slices.iter().filter(move |s| s.who == who && state(s) == wanted);
+        let of = |who: usize| slices.iter().filter(move |s| s.who == who && s.state == wanted);
         let figure = |who: usize| {
             let rates: Vec<f64> = of(who).map(|s| s.took.rate()).collect();
             Figure::of(&rates).filter(|f| f.runs >= LEAST_SLICES || !is_bound(test))
@@ -126,46 +129,56 @@ pub fn outcomes(test: &Test, machine: &Machine, slices: &[Slice]) -> Vec<Outcome
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::machine::Kind;
 
-    const MACHINE: Machine = Machine { name: String::new(), kind: Kind::Avx512 };
+    fn slice(who: usize, rate: f64, read: f64, state: State) -> Slice {
+        Slice { who, took: Took { tokens: rate, seconds: 1.0, bytes: Some(rate * 1e9), macs: None }, read, state }
+    }
 
-    fn slice(who: usize, rate: f64, read: f64) -> Slice {
-        Slice { who, took: Took { tokens: rate, seconds: 1.0, bytes: Some(rate * 1e9), macs: None }, read }
+    fn slow(who: usize, rate: f64) -> Slice {
+        slice(who, rate, 35e9, State::Slow)
+    }
+
+    fn fast(who: usize, rate: f64) -> Slice {
+        slice(who, rate, 60e9, State::Fast)
     }
 
     #[test]
-    fn reads_that_differ_by_more_than_15_percent_are_not_steady() {
+    fn reads_of_two_states_or_that_differ_by_more_than_15_percent_are_not_steady() {
+        let sweep = |read: f64, state: &str| Sweep { read, state: state.to_owned() };
+        let is_steady = |before: f64, after: f64| is_steady(&sweep(before, "slow"), &sweep(after, "slow"));
         assert!(is_steady(34e9, 40e9) && is_steady(40e9, 34e9));
         assert!(!is_steady(33.9e9, 40e9) && !is_steady(40e9, 33.9e9));
+        assert!(!super::is_steady(&sweep(40e9, "slow"), &sweep(40e9, "fast")));
     }
 
     #[test]
     fn states_are_apart_and_the_best_peer_counts() {
         let mut slices = Vec::new();
         for i in 0..3 {
-            let more = f64::from(i);
-            slices.extend([slice(0, 30.0 + more, 35e9), slice(1, 20.0, 35e9), slice(2, 25.0, 35e9)]);
-            slices.extend([slice(0, 50.0, 60e9), slice(1, 30.0, 60e9), slice(2, 28.0, 60e9)]);
+            slices.extend([slow(0, 30.0 + f64::from(i)), slow(1, 20.0), slow(2, 25.0)]);
+            slices.extend([fast(0, 50.0 + f64::from(i)), fast(1, 30.0), fast(2, 28.0)]);
         }
-        let test = Test::decode(2, 0, 1);
-        let found = outcomes(&test, &MACHINE, &slices);
+        let found = outcomes(&Test::decode(2, 0, 1), &slices);
         assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow, State::Fast]);
-        assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (50.0, 1)]);
+        assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (51.0, 1)]);
         assert_eq!(found[0].share, Some(31.0 / 35.0));
-        // Prompts have no states, nor has what runs beside busy threads.
+    }
+
+    #[test]
+    fn prompts_and_what_runs_beside_busy_threads_count_whatever_memory_does() {
+        let slices = [slice(0, 30.0, 35e9, State::Any), slice(1, 20.0, 60e9, State::Any)];
         for test in [Test::prefill(2, 512), Test::decode(2, 0, 1).under(1)] {
-            let found = outcomes(&test, &MACHINE, &slices);
-            assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 6)]);
+            let found = outcomes(&test, &slices);
+            assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 1)]);
         }
     }
 
     #[test]
     fn a_state_with_too_few_slices_has_no_figure() {
-        let mut slices: Vec<Slice> = (0..3).flat_map(|_| [slice(0, 30.0, 35e9), slice(1, 20.0, 35e9)]).collect();
-        slices.extend((0..2).flat_map(|_| [slice(0, 50.0, 60e9), slice(1, 30.0, 60e9)]));
-        let found = outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices);
+        let mut slices: Vec<Slice> = (0..3).flat_map(|_| [slow(0, 30.0), slow(1, 20.0)]).collect();
+        slices.extend((0..2).flat_map(|_| [fast(0, 50.0), fast(1, 30.0)]));
+        let found = outcomes(&Test::decode(2, 0, 1), &slices);
         assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow]);
-        assert_eq!(outcomes(&Test::decode(2, 0, 1), &MACHINE, &slices[..1]), []);
+        assert_eq!(outcomes(&Test::decode(2, 0, 1), &slices[..1]), []);
     }
 }
