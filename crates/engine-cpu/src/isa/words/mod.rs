@@ -161,25 +161,30 @@ pub trait Words: Floats {
         _halves: &[u32; N],
     ) -> [[Self::F; N]; P] {
         let mut sums = [[self.splat_float(0.0); N]; P];
-        for half in 0..2 {
-            let mut dots = [self.splats::<N>(OFFSET > 0, begin[half]); P];
-            for (k, x) in x.iter().enumerate().skip(4 * half).take(4) {
-                let w = self.quads(w, k);
-                for n in rows.clone() {
-                    for p in 0..P {
-                        dots[p][n] = self.dot(dots[p][n], w[p], x[n]);
+        // Written out: what unpacks vectors should know which they are.
+        macro_rules! half {
+            ($half:literal: $($k:literal)*) => {{
+                let mut dots = [self.splats::<N>(OFFSET > 0, begin[$half]); P];
+                $({
+                    let w = self.quads(w, $k);
+                    for n in rows.clone() {
+                        for p in 0..P {
+                            dots[p][n] = self.dot(dots[p][n], w[p], x[$k][n]);
+                        }
+                    }
+                })*
+                // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words
+                // take longer than both.
+                for p in 0..P {
+                    let factor = self.to_floats(factors[p][$half]);
+                    for n in rows.clone() {
+                        sums[p][n] = self.fma(factor, self.to_floats(dots[p][n]), sums[p][n]);
                     }
                 }
-            }
-            // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words take
-            // longer than both.
-            for p in 0..P {
-                let factor = self.to_floats(factors[p][half]);
-                for n in rows.clone() {
-                    sums[p][n] = self.fma(factor, self.to_floats(dots[p][n]), sums[p][n]);
-                }
-            }
+            }};
         }
+        half!(0: 0 1 2 3);
+        half!(1: 4 5 6 7);
         sums
     }
 
