@@ -72,7 +72,7 @@ impl Words for Avx512 {
         dots
     }
 
-    /// Written out for one or two rows: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
+    /// Written out for one panel: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
     #[inline(always)]
     fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
@@ -81,7 +81,7 @@ impl Words for Avx512 {
         begin: &[u32; N],
     ) -> [[__m512i; N]; P] {
         let mut sums = [self.splats(OFFSET > 0, begin); P];
-        if N * P > 2 {
+        if P > 1 {
             return self.dots::<BITS, N, P>(sums, w, x);
         }
         macro_rules! step {
