@@ -209,8 +209,12 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                     None => &results[i * cols.len()..][..cols.len()],
                 });
             }
-            // Rows lie far apart, and stores wait for lines that nobody has asked for.
-            isa.prefetch(out.row_bytes((r + SOON).min(last)));
+            // Rows lie far apart: loads and stores wait for lines that nobody has asked for.
+            let soon = (r + SOON).min(last);
+            for view in sources.iter().filter_map(|(_, view)| view.as_ref()) {
+                isa.prefetch(bytemuck::cast_slice(&view.row::<f32>(soon)[cols.clone()]));
+            }
+            isa.prefetch(out.row_bytes(soon));
             map::row(isa, &map.0, &ins, out.row(r), &mut stack);
         }
     }
