@@ -90,9 +90,10 @@ impl<'a> Bench<'a> {
         for contestant in peers.iter_mut().map(|p| &mut **p).chain([&mut ours as &mut dyn Contestant]) {
             prepare(contestant, test)?;
         }
-        let peak = ours.products()?;
+        let before = ours.products()?;
         let cycles = self.options.rounds * if test.what == What::Decode { SLICES } else { 1 };
         let slices = slices::run(test, &self.machine, &mut ours, &mut peers, cycles)?;
+        let peak = ours.products()?.max(before);
         let total = cycles * (1 + peers.len());
         if slices.len() < total {
             println!("  {} of {total} slices dropped: the memory's speed changed meanwhile", total - slices.len());

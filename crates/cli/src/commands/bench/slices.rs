@@ -116,7 +116,7 @@ fn measured(what: &str, meter: Option<&mut Meter>) -> Value {
                 "streams": meter.streams(),
             }))
         }
-        _ => Some(json!({ "gmac_per_s": meter.products() / 1e9 })),
+        _ => Some(json!({ "gmac_per_s": meter.measure_products()? / 1e9 })),
     });
     found.unwrap_or_else(
         || json!({ "error": "the machine is not measured: the engine can't, or there is too little memory" }),
