@@ -25,9 +25,9 @@ const ALONE_SWEEPS: usize = 5;
 pub struct Meter {
     gauge: Box<dyn Gauge>,
     threads: usize,
-    /// Bytes a second that one thread reads.
+    /// Bytes a second that one thread reads, the most that was seen: others that read meanwhile only take of it.
     alone: f64,
-    /// Multiply-adds of bytes a second.
+    /// Multiply-adds of bytes a second, the same.
     products: f64,
 }
 
@@ -39,17 +39,17 @@ impl Meter {
         let mut gauge = model.engine().gauge(threads)?;
         let alone: Vec<f64> = (0..ALONE_SWEEPS).map(|_| gauge.read_alone()).collect::<Option<_>>()?;
         let products = gauge.products()?;
-        // Others that read meanwhile only take of it.
         Some(Meter { alone: alone.into_iter().fold(0.0, f64::max), products, gauge, threads })
     }
 
     /// Bytes a second that all threads read now: the faster of two sweeps of some milliseconds, since the first one after a step
     /// may meet threads that are not asleep yet.
     pub fn sweep(&mut self) -> Option<f64> {
+        self.alone = self.alone.max(self.gauge.read_alone()?);
         Some(self.gauge.read()?.max(self.gauge.read()?))
     }
 
-    /// Bytes a second that one thread read at first.
+    /// Bytes a second that one thread reads: the most that was seen.
     pub fn alone(&self) -> f64 {
         self.alone
     }
@@ -59,7 +59,7 @@ impl Meter {
         self.products
     }
 
-    /// Measures them again; what is faster counts, since others that compute meanwhile only take of it.
+    /// Measures them again; the faster counts.
     pub fn measure_products(&mut self) -> Option<f64> {
         self.products = self.products.max(self.gauge.products()?);
         Some(self.products)
