@@ -384,6 +384,7 @@ impl ViewMut<'_> {
     }
 
     /// Its part of a row, counted from the beginning of the whole.
+    #[inline]
     pub fn row_bytes(&mut self, row: usize) -> &mut [u8] {
         assert!(self.rows.contains(&row), "row {row} of {:?}", self.rows);
         let (block, bytes) = (self.ty.dtype.block(), self.ty.dtype.block_bytes());
@@ -394,6 +395,7 @@ impl ViewMut<'_> {
     }
 
     /// Its part of a row of words, counted from the beginning of the whole.
+    #[inline]
     pub fn row<T: Pod>(&mut self, row: usize) -> &mut [T] {
         bytemuck::cast_slice_mut(self.row_bytes(row))
     }

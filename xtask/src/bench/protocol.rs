@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn answers_belong_to_their_lines() {
-        let lines = [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "bytes": 8}"#, r#"{"gb_per_s": 35.5, "state": "slow"}"#];
+        let lines =
+            [r#"{"load_ns": 5}"#, r#"{"tokens": 4, "ns": 2e9, "bytes": 8}"#, r#"{"gb_per_s": 35.5, "state": "slow"}"#];
         let mut process = process(&lines).unwrap();
         assert_eq!(process.about()["load_ns"], 5);
         let took = process.decode(100).unwrap();

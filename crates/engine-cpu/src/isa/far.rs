@@ -37,6 +37,15 @@ impl Far {
         }
         Far { single: ahead(single, into), blocks: ahead(blocks, into), many: ahead(many, into), floats: floats << 10 }
     }
+
+    /// Where keys and values of the next positions come: with one row of a step, which reads them once as it does weights, not into
+    /// caches that weights pass by.
+    pub(crate) fn keys(self, rows: usize) -> Cache {
+        match self.single.into {
+            Cache::Once if rows == 1 => Cache::Once,
+            _ => Cache::Second,
+        }
+    }
 }
 
 /// Who is not in the table asks better by itself with few rows (docs/performance.md).
@@ -105,5 +114,11 @@ mod tests {
         assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [4 << 10, 0, 8 << 10]);
         assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks.bytes, 8 << 10);
         assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);
+    }
+
+    #[test]
+    fn keys_of_one_row_pass_by_the_caches_that_weights_pass_by() {
+        let [zen3, zen5] = [25, 26].map(|family| of(b"AuthenticAMD", family, false));
+        assert_eq!([zen5.keys(1), zen5.keys(2), zen3.keys(1)], [Cache::Once, Cache::Second, Cache::Second]);
     }
 }

@@ -6,7 +6,7 @@ mod avx2;
 mod avx512;
 mod portable;
 
-use super::{F16x, Isa, LANES};
+use super::{Cache, F16x, Isa, LANES};
 
 /// Lanes of floats. Each operation is one that IEEE 754 rounds exactly, or one of bits, so all sets give the same.
 pub trait Floats: Isa {
@@ -121,11 +121,21 @@ pub trait Floats: Isa {
         }
     }
 
-    /// The same, but not so soon: into the second cache.
+    /// The cache line with this byte will be read, from there.
     #[inline(always)]
-    fn prefetch_later(self, bytes: &[u8]) {
+    fn prefetch_into(self, byte: *const u8, cache: Cache) {
+        match cache {
+            Cache::First => self.prefetch_line(byte),
+            Cache::Second => self.prefetch_far(byte),
+            Cache::Once => self.prefetch_once(byte),
+        }
+    }
+
+    /// All these bytes will be read, from there.
+    #[inline(always)]
+    fn prefetch_all(self, bytes: &[u8], cache: Cache) {
         for line in bytes.chunks(64) {
-            self.prefetch_far(line.as_ptr());
+            self.prefetch_into(line.as_ptr(), cache);
         }
     }
 

@@ -163,10 +163,9 @@ impl<'f> Block<'f> {
         isa: I,
         queries: [&[f32]; Q],
         dim: usize,
-        ahead: &[&[u8]],
+        ahead: Ahead,
         out: &mut [[F16x; VECTORS]; Q],
     ) {
-        let ahead = Ahead::new(ahead, dim);
         let keys: &[u8] = bytemuck::cast_slice(self.keys);
         match self.halves {
             true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], ahead, out),

@@ -9,7 +9,7 @@ mod tiles;
 
 use super::cached::BlockRows;
 use super::on;
-use crate::isa::{Body, F16x, Floats, LANES};
+use crate::isa::{self, Body, Cache, F16x, Floats, LANES};
 use crate::memory::HeadRows;
 use crate::tile::{Places, Tile, step_rows};
 use block::{Block, Format};
@@ -149,8 +149,9 @@ impl<'a> Head<'a> {
         // Those of a block, and of the next, in turns.
         let mut found = [BlockRows::none(), BlockRows::none()];
         found[0].find(caches, places, positions(0))?;
+        let into = isa::far().keys(rows.len());
         for row in found[0].keys().iter().chain(found[0].values()) {
-            isa.prefetch_later(row);
+            isa.prefetch_all(row, into);
         }
         for from in (0..end).step_by(SEGMENT) {
             segment.clear();
@@ -159,7 +160,7 @@ impl<'a> Head<'a> {
                 found[1 - at].find(caches, places, positions(begin + BLOCK))?;
                 block.load_keys(isa, self.formats[0], &found[at]);
                 block.load_values(isa, self.formats[1], &found[at]);
-                let sight = Sight { rows, begin, found: &found[at], next: &found[1 - at] };
+                let sight = Sight { rows, begin, found: &found[at], next: &found[1 - at], into };
                 self.see(isa, &block, queries, &sight, &mut segment);
             }
             for (i, _) in rows.iter().enumerate().filter(|(_, r)| r.position as usize >= from) {
@@ -207,8 +208,9 @@ struct Sight<'c, 'a> {
     /// Its first position.
     begin: usize,
     found: &'c BlockRows<'a>,
-    /// Of the block that follows.
+    /// Of the block that follows, and where it comes.
     next: &'c BlockRows<'a>,
+    into: Cache,
 }
 
 impl Sight<'_, '_> {
@@ -251,7 +253,8 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        block.scores(isa, x, queries.dim, ahead[0], &mut weights);
+        let keys = Ahead::new(ahead[0], queries.dim, sight.into);
+        block.scores(isa, x, queries.dim, keys, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
         // What all of them see, then what only some do.
@@ -263,7 +266,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             of[q] = &weights[q * BLOCK..][..BLOCK];
         }
         let format = head.formats[1];
-        let ahead = Ahead::new(ahead[1], all);
+        let ahead = Ahead::new(ahead[1], all, sight.into);
         block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
         for q in 0..Q {
             if counts[q] > all {
@@ -291,6 +294,7 @@ impl<I: Floats> Body for Rest<'_, I> {
     #[inline(always)]
     fn call(self) {
         let Rest { isa, block, format, rows, weights, sums } = self;
-        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead: Ahead::new(&[], 1) });
+        let ahead = Ahead::new(&[], 1, Cache::First);
+        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead });
     }
 }

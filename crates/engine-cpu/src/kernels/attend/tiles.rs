@@ -2,7 +2,7 @@
 //! of d for scores and of positions for values, so the shape of a tile changes no bit.
 
 use super::VECTORS;
-use crate::isa::{F16x, Floats};
+use crate::isa::{Cache, F16x, Floats};
 use std::slice::Chunks;
 
 /// Most queries of a tile.
@@ -44,17 +44,20 @@ encoding!(Half, 32, (isa, x) => isa.halves(x));
 /// Rows that are asked for while others are computed with: some at each of so many steps, since a core waits for no more
 /// than some twenty lines at a time, and goes on with nothing else if it is asked for another.
 #[derive(Clone)]
-pub(super) struct Ahead<'a>(Chunks<'a, &'a [u8]>);
+pub(super) struct Ahead<'a> {
+    rows: Chunks<'a, &'a [u8]>,
+    into: Cache,
+}
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(rows: &'a [&'a [u8]], steps: usize) -> Ahead<'a> {
-        Ahead(rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)))
+    pub(super) fn new(rows: &'a [&'a [u8]], steps: usize, into: Cache) -> Ahead<'a> {
+        Ahead { rows: rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)), into }
     }
 
     #[inline(always)]
     fn step<I: Floats>(&mut self, isa: I) {
-        for row in self.0.next().unwrap_or_default() {
-            isa.prefetch_later(row);
+        for row in self.rows.next().unwrap_or_default() {
+            isa.prefetch_all(row, self.into);
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::super::formats::{Format, Head};
 use super::side::Columns;
 use super::step::{Sums, begin, end};
-use crate::isa::{Ahead, Cache, Words};
+use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where [`Columns`] have the scales, what both halves begin with, and what minima of halves take.
@@ -38,12 +38,7 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: Ahead, at: usize, count
     }
     let next = blocks.as_ptr().wrapping_add(from.bytes + at);
     for line in 0..count.div_ceil(64) {
-        let line = next.wrapping_add(64 * line);
-        match from.into {
-            Cache::First => isa.prefetch_line(line),
-            Cache::Second => isa.prefetch_far(line),
-            Cache::Once => isa.prefetch_once(line),
-        }
+        isa.prefetch_into(next.wrapping_add(64 * line), from.into);
     }
 }
 
