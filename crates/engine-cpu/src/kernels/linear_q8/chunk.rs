@@ -4,7 +4,7 @@ use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::shared::far;
 use super::side::{Columns, GROUPS, Side};
-use super::step::{InMemory, begin, end, step};
+use super::step::{InMemory, begin, end, load, step, store};
 use super::{PANELS, Unpacked};
 use crate::isa::{Ahead, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
@@ -173,21 +173,5 @@ fn in_memory<I: Words, F: Format, const N: usize>(
         step::<I, F, N, 1>(isa, [&unpacked.q], &[unpacked.scales::<I, F>(isa)], x, &mut sums);
         // The compiler would load all sums before the loop, into registers that are not there.
         compiler_fence(Ordering::SeqCst);
-    }
-}
-
-#[inline(always)]
-fn load<I: Words, const N: usize>(isa: I, sums: &[F16x; N]) -> [I::F; N] {
-    let mut found = [isa.splat_float(0.0); N];
-    for n in 0..N {
-        found[n] = isa.floats(&sums[n]);
-    }
-    found
-}
-
-#[inline(always)]
-fn store<I: Words, const N: usize>(isa: I, found: [I::F; N], sums: &mut [F16x; N]) {
-    for n in 0..N {
-        sums[n] = isa.lanes(found[n]);
     }
 }

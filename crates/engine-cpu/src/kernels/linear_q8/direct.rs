@@ -2,9 +2,9 @@
 
 use super::super::formats::{Format, Packed, each_group};
 use super::shared::{self, far, fits, part};
-use super::side::{Columns, Side};
-use super::step::{begin, end, step};
-use crate::isa::{self, Ahead, F16x, Quads, Words};
+use super::side::{Columns, GROUPS, Side};
+use super::step::{begin, end, load, step, store};
+use crate::isa::{self, Ahead, Cache, F16x, LANES, Quads, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
 use std::marker::PhantomData;
@@ -37,31 +37,51 @@ impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
 /// The 16 columns of the result that a panel gives, of all rows.
 #[inline(always)]
 pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &mut [F16x]) {
-    macro_rules! rows {
-        ($row:ident, $rows:ident: $($n:literal)*) => {
-            match $rows {
-                $($n if const { $n <= I::DIRECT } => {
-                    let found = direct::<I, F, $n>(isa, panel, x.groups(0, x.count(), $row));
-                    sums[$row..][..$n].copy_from_slice(&found);
-                })*
-                _ => {}
+    sums.fill([0.0; LANES]);
+    let all = x.count();
+    // Rows that are not all side by side use some groups in turns, so that these come from memory once.
+    let few = if x.blocks().count() == 1 { all } else { GROUPS };
+    for from in (0..all).step_by(few.max(1)) {
+        let groups = from..all.min(from + few);
+        let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
+        let panel = &panel[bytes(groups.start)..bytes(groups.end)];
+        for (row, rows) in x.blocks() {
+            let ahead = if row == 0 { ahead::<F>(x.rows()) } else { NOTHING };
+            macro_rules! rows {
+                ($($n:literal)*) => {
+                    match rows {
+                        $($n if const { $n <= I::DIRECT } => {
+                            if let Some(sums) = sums[row..].first_chunk_mut() {
+                                add::<I, F, $n>(isa, panel, &x.groups(0, all, row)[groups.clone()], ahead, sums);
+                            }
+                        })*
+                        _ => {}
+                    }
+                };
             }
-        };
-    }
-    for (row, rows) in x.blocks() {
-        rows!(row, rows: 1 2 4 8);
+            rows!(1 2 4 8);
+        }
     }
 }
 
+/// Nothing is asked for.
+const NOTHING: Ahead = Ahead { bytes: 0, into: Cache::First };
+
+/// What so many rows ask for.
 #[inline(always)]
-fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>]) -> [F16x; N] {
-    let mut sums = [isa.splat_float(0.0); N];
-    let (here, format) = (isa::far(), PhantomData::<F>);
-    let from = match (N, F::GROUPS) {
+fn ahead<F: Format>(rows: usize) -> Ahead {
+    let here = isa::far();
+    match (rows, F::GROUPS) {
         (1 | 2, 1) => here.single,
         (1 | 2, _) => here.blocks,
         _ => here.many,
-    };
+    }
+}
+
+/// Adds some groups of a panel times rows that lie side by side.
+#[inline(always)]
+fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>], from: Ahead, out: &mut [F16x; N]) {
+    let (mut sums, format) = (load(isa, out), PhantomData::<F>);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
@@ -98,9 +118,5 @@ fn direct<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Column
         }
         sums = end::<I, F, N>(isa, sums, head.d, before);
     }
-    let mut lanes = [[0.0; ROWS]; N];
-    for n in 0..N {
-        lanes[n] = isa.lanes(sums[n]);
-    }
-    lanes
+    store(isa, sums, out);
 }

@@ -31,6 +31,24 @@ impl<I: Words, const N: usize> Sums<I> for InMemory<'_, N> {
     }
 }
 
+/// Sums out of memory.
+#[inline(always)]
+pub(super) fn load<I: Words, const N: usize>(isa: I, sums: &[F16x; N]) -> [I::F; N] {
+    let mut found = [isa.splat_float(0.0); N];
+    for n in 0..N {
+        found[n] = isa.floats(&sums[n]);
+    }
+    found
+}
+
+/// Sums into memory.
+#[inline(always)]
+pub(super) fn store<I: Words, const N: usize>(isa: I, found: [I::F; N], sums: &mut [F16x; N]) {
+    for n in 0..N {
+        sums[n] = isa.lanes(found[n]);
+    }
+}
+
 /// What the groups of a block are added to: with [`Format::LATE`] to nothing, else to all that was before.
 #[inline(always)]
 pub(super) fn begin<I: Words, F: Format, const N: usize>(isa: I, before: [I::F; N]) -> [I::F; N] {
