@@ -67,10 +67,10 @@ pub fn run(
             _ => contestant.prompt(test.tokens)?,
         };
         let after = ours.sweep()?;
-        if !is_bound(test) || is_steady(&before, &after) {
-            let state = if is_bound(test) { machine.state(&after.state) } else { State::Any };
-            slices.push(Slice { who, took, read: (before.read + after.read) / 2.0, state });
-        }
+        slices.extend(state(test, machine, &before, &after).map(|state| {
+            let read = (before.read + after.read) / 2.0;
+            Slice { who, took, read, state }
+        }));
         before = after;
     }
     Ok(slices)
@@ -79,6 +79,14 @@ pub fn run(
 /// Whether the memory's speed is what the test is held against: beside busy threads nothing is.
 fn is_bound(test: &Test) -> bool {
     test.what == What::Decode && test.busy == 0
+}
+
+/// The state that a slice between two sweeps counts for, if it does.
+fn state(test: &Test, machine: &Machine, before: &Sweep, after: &Sweep) -> Option<State> {
+    match is_bound(test) {
+        true => is_steady(before, after).then(|| machine.state(&after.state)),
+        false => Some(State::Any),
+    }
 }
 
 fn is_steady(before: &Sweep, after: &Sweep) -> bool {
@@ -129,6 +137,7 @@ pub fn outcomes(test: &Test, slices: &[Slice]) -> Vec<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::machine::Kind;
 
     fn slice(who: usize, rate: f64, read: f64, state: State) -> Slice {
         Slice { who, took: Took { tokens: rate, seconds: 1.0, bytes: Some(rate * 1e9), macs: None }, read, state }
@@ -156,18 +165,29 @@ mod tests {
         let mut slices = Vec::new();
         for i in 0..3 {
             slices.extend([slow(0, 30.0 + f64::from(i)), slow(1, 20.0), slow(2, 25.0)]);
-            slices.extend([fast(0, 50.0 + f64::from(i)), fast(1, 30.0), fast(2, 28.0)]);
+            slices.extend([fast(0, 50.0), fast(1, 30.0), fast(2, 28.0)]);
         }
         let found = outcomes(&Test::decode(2, 0, 1), &slices);
         assert_eq!(found.iter().map(|o| o.state).collect::<Vec<_>>(), [State::Slow, State::Fast]);
-        assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (51.0, 1)]);
+        assert_eq!(found.iter().map(|o| (o.ours.median, o.best.0)).collect::<Vec<_>>(), [(31.0, 2), (50.0, 1)]);
         assert_eq!(found[0].share, Some(31.0 / 35.0));
     }
 
     #[test]
     fn prompts_and_what_runs_beside_busy_threads_count_whatever_memory_does() {
-        let slices = [slice(0, 30.0, 35e9, State::Any), slice(1, 20.0, 60e9, State::Any)];
-        for test in [Test::prefill(2, 512), Test::decode(2, 0, 1).under(1)] {
+        let machine = |kind| Machine { name: String::new(), kind };
+        let sweep = |read: f64, state: &str| Sweep { read, state: state.to_owned() };
+        let (low, high) = (sweep(35e9, "slow"), sweep(60e9, "fast"));
+        let state = |test: &Test, kind, before, after| state(test, &machine(kind), before, after);
+        let decode = Test::decode(2, 0, 1);
+        assert_eq!(state(&decode, Kind::Avx512, &low, &high), None);
+        assert_eq!(state(&decode, Kind::Avx512, &low, &low), Some(State::Slow));
+        assert_eq!(state(&decode, Kind::Avx512, &high, &high), Some(State::Fast));
+        assert_eq!(state(&decode, Kind::Avx2, &low, &low), Some(State::Any));
+        for test in [Test::prefill(2, 512), decode.under(1)] {
+            assert_eq!(state(&test, Kind::Avx512, &low, &high), Some(State::Any));
+            // Nor need they be many.
+            let slices = [slice(0, 30.0, 35e9, State::Any), slice(1, 20.0, 60e9, State::Any)];
             let found = outcomes(&test, &slices);
             assert_eq!(found.iter().map(|o| (o.state, o.ours.runs)).collect::<Vec<_>>(), [(State::Any, 1)]);
         }

@@ -113,15 +113,7 @@ pub trait Floats: Isa {
     /// The cache line with this byte will be read soon, and only once.
     fn prefetch_once(self, byte: *const u8);
 
-    /// All these bytes will be read soon.
-    #[inline(always)]
-    fn prefetch(self, bytes: &[u8]) {
-        for line in bytes.chunks(64) {
-            self.prefetch_line(line.as_ptr());
-        }
-    }
-
-    /// The cache line with this byte will be read, from there.
+    /// The cache line with this byte will be read out of that cache.
     #[inline(always)]
     fn prefetch_into(self, byte: *const u8, cache: Cache) {
         match cache {
@@ -131,12 +123,18 @@ pub trait Floats: Isa {
         }
     }
 
-    /// All these bytes will be read, from there.
+    /// The same of all these bytes.
     #[inline(always)]
     fn prefetch_all(self, bytes: &[u8], cache: Cache) {
         for line in bytes.chunks(64) {
             self.prefetch_into(line.as_ptr(), cache);
         }
+    }
+
+    /// All these bytes will be read soon.
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        self.prefetch_all(bytes, Cache::First);
     }
 
     /// Vector `i` of the elements of `x`, with `rest` in lanes beyond its end.
