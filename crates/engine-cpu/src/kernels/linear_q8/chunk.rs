@@ -2,10 +2,10 @@
 
 use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
+use super::Unpacked;
 use super::shared::far;
 use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, begin, end, load, step, store};
-use super::{PANELS, Unpacked};
 use crate::isa::{Ahead, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
 use std::marker::PhantomData;
@@ -45,55 +45,83 @@ pub(super) fn panels<I: Words, F: Format>(
         // What a panel, or the one in its place of the next panels, has then.
         let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         let next = Ahead { bytes: next, into: Cache::Second };
-        let (lines, of) = (size.div_ceil(64), x.blocks().count());
-        for (j, (row, n)) in x.blocks().enumerate() {
-            let sums = &mut sums[row * wide..];
-            if !I::KEEPS {
-                // The sums of the next rows come out of the second cache.
-                let behind = Ahead { bytes: n * wide * 64, into: Cache::First };
-                far(isa, bytemuck::cast_slice(sums), behind, 0, behind.bytes);
+        let mut asks = Asks { panels, bytes, next, lines: size.div_ceil(64), each: 0, asked: 0 };
+        asks.each = asks.lines.div_ceil(x.blocks().count().max(1));
+        for (row, n, blocks) in x.runs() {
+            let sums = &mut sums[row * wide..][..blocks * n * wide];
+            macro_rules! run {
+                ($($n:literal)*) => {
+                    match n {
+                        $($n if const { $n <= I::SIDE } => {
+                            let x = Run { x, groups: x.groups::<$n>(from, count, row, blocks), from, count, row };
+                            run::<I, F, $n>(isa, unpacked, x, &mut asks, sums);
+                        })*
+                        other => unreachable!("{other} rows are in no list of blocks"),
+                    }
+                };
             }
-            let (begin, end) = (j * lines / of, (j + 1) * lines / of);
-            for i in (0..wide).step_by(I::PANELS) {
-                let few = I::PANELS.min(wide - i);
-                for panel in panels[i * bytes..].chunks_exact(bytes).take(few) {
-                    far(isa, panel, next, 64 * begin, 64 * (end - begin));
-                }
-                x.ahead(isa, from, count, row + n, i / I::PANELS, PANELS.div_ceil(I::PANELS));
-                let (unpacked, sums) = (&unpacked[i * count..][..few * count], &mut sums[i * n..][..few * n]);
-                match few {
-                    2 if const { I::PANELS == 2 } => tile::<I, F, 2>(isa, unpacked, x, from, row, n, sums),
-                    _ => tile::<I, F, 1>(isa, unpacked, x, from, row, n, sums),
-                }
-            }
+            run!(1 2 3 4 6);
         }
     }
 }
 
-/// `P` panels, and rows that lie side by side: one of `BLOCKS`, to [`Words::SIDE`].
+/// What is asked for while tiles are computed: of each panel so many lines with each block of rows.
+struct Asks<'p> {
+    panels: &'p [u8],
+    /// Of a panel.
+    bytes: usize,
+    next: Ahead,
+    lines: usize,
+    each: usize,
+    asked: usize,
+}
+
+impl Asks<'_> {
+    #[inline(always)]
+    fn block<I: Words>(&mut self, isa: I) {
+        let count = self.each.min(self.lines - self.asked);
+        for panel in self.panels.chunks_exact(self.bytes) {
+            far(isa, panel, self.next, 64 * self.asked, 64 * count);
+        }
+        self.asked += count;
+    }
+}
+
+/// Blocks of `N` rows from `row` on: `count` groups of each, from group `from` on.
+struct Run<'x, const N: usize> {
+    x: &'x Side,
+    groups: &'x [Columns<N>],
+    from: usize,
+    count: usize,
+    row: usize,
+}
+
 #[inline(always)]
-fn tile<I: Words, F: Format, const P: usize>(
+fn run<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &Side,
-    from: usize,
-    row: usize,
-    n: usize,
+    run: Run<N>,
+    asks: &mut Asks,
     sums: &mut [F16x],
 ) {
-    macro_rules! rows {
-        ($($n:literal)*) => {
-            match n {
-                $($n if const { $n <= I::SIDE } => {
-                    if let Some(sums) = sums.as_chunks_mut().0.first_chunk_mut() {
-                        add::<I, F, $n, P>(isa, unpacked, x.groups(from, unpacked.len() / P, row), sums);
-                    }
-                })*
-                _ => {}
+    let Run { x, groups, from, count, row } = run;
+    let wide = unpacked.len() / count;
+    let sums = sums.as_chunks_mut::<N>().0;
+    for (j, (groups, sums)) in groups.chunks_exact(count).zip(sums.chunks_exact_mut(wide)).enumerate() {
+        if !I::KEEPS {
+            // The sums of the next rows come out of the second cache.
+            let behind = Ahead { bytes: N * wide * 64, into: Cache::First };
+            far(isa, bytemuck::cast_slice(sums.as_flattened()), behind, 0, behind.bytes);
+        }
+        asks.block(isa);
+        x.ahead(isa, from, count, row + (j + 1) * N, 0, 1);
+        for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
+            match sums.len() {
+                2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, groups, sums),
+                _ => add::<I, F, N, 1>(isa, unpacked, groups, sums),
             }
-        };
+        }
     }
-    rows!(1 2 3 4 6);
 }
 
 /// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
@@ -102,8 +130,9 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
     unpacked: &[Unpacked],
     x: &[Columns<N>],
-    sums: &mut [[F16x; N]; P],
+    sums: &mut [[F16x; N]],
 ) {
+    let Some(sums) = sums.first_chunk_mut::<P>() else { return };
     let mut panels = [unpacked; P];
     for p in 0..P {
         panels[p] = &unpacked[p * x.len()..][..x.len()];

@@ -156,11 +156,11 @@ impl Side {
         self.count
     }
 
-    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of the rows from `row` on, which begins a block.
+    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins with `row`.
     #[inline(always)]
-    pub(super) fn groups<const N: usize>(&self, from: usize, count: usize, row: usize) -> &[Columns<N>] {
+    pub(super) fn groups<const N: usize>(&self, from: usize, count: usize, row: usize, blocks: usize) -> &[Columns<N>] {
         let at = (self.rows * from + row * count) * WORDS;
-        let words = &self.words[at..][..count * N * WORDS];
+        let words = &self.words[at..][..blocks * count * N * WORDS];
         words.as_chunks::<N>().0.as_chunks::<WORDS>().0
     }
 
@@ -174,6 +174,16 @@ impl Side {
         for line in i * lines / parts..(i + 1) * lines / parts {
             isa.prefetch_far(next.wrapping_add(64 * line));
         }
+    }
+
+    /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there are.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        let (rows, mut next) = (self.rows, 0);
+        self.sizes.iter().map(move |size| {
+            let (row, count) = (next, (rows - next) / size);
+            next += count * size;
+            (row, *size, count)
+        })
     }
 
     /// The row that each block begins with, and how many it has.
