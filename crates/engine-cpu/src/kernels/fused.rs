@@ -1,5 +1,6 @@
 //! Regions around products: before them a norm, the encoding of activations, or both, which each worker does once a step;
-//! after them a map of their results. The functions are those of the single ops, so the bits are theirs, too.
+//! after them a map of their results, and perhaps the encoding of what it gives. The functions are those of the single ops, so
+//! the bits are theirs, too.
 
 use super::decoded::decode_row;
 use super::product::{Activations, Buffers, Weight, columns, first, prepare, put};
@@ -14,7 +15,7 @@ use inkstone_tensor::{Op, Type};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// The nodes of a region, with its operands: `[norm] [quantize] linear.. [map]`.
+/// The nodes of a region, with its operands: `[norm] [quantize] linear.. [map [quantize]]`.
 struct Parts<'t, 'v> {
     body: &'t body::Body,
     ins: &'t [View<'v>],
@@ -22,6 +23,7 @@ struct Parts<'t, 'v> {
     quantize: Option<&'t Node>,
     products: &'t [Node],
     map: Option<(&'t Node, &'t Map)>,
+    encode: Option<&'t Node>,
 }
 
 /// The first node, if its op is such a one.
@@ -39,9 +41,14 @@ impl<'t, 'v> Parts<'t, 'v> {
         let mut nodes = &body.nodes[..];
         let norm = take(&mut nodes, |op| matches!(op, Op::RmsNorm(_) | Op::LayerNorm(_)));
         let quantize = take(&mut nodes, |op| matches!(op, Op::Quantize(_)));
+        let encode = nodes.split_last().filter(|(n, _)| matches!(n.op, Op::Quantize(_)));
+        if let Some((_, rest)) = encode {
+            nodes = rest;
+        }
+        let encode = encode.map(|(n, _)| n);
         let map = nodes.last().and_then(|n| if let Op::Map(map) = &n.op { Some((n, map)) } else { None });
         let products = &nodes[..nodes.len() - usize::from(map.is_some())];
-        let parts = Parts { body, ins, norm, quantize, products, map };
+        let parts = Parts { body, ins, norm, quantize, products, map, encode };
 
         // Each reads what the one before it made, and all products the same.
         let after = |before: Option<&Node>, n: &Node| before.is_none_or(|b| n.ins.first() == b.outs.first());
@@ -50,7 +57,8 @@ impl<'t, 'v> Parts<'t, 'v> {
             && products
                 .iter()
                 .all(|n| matches!(n.op, Op::Linear(_)) && after(last, n) && n.ins[0] == products[0].ins[0])
-            && map.is_none_or(|(n, _)| body.outputs[..] == n.outs[..]);
+            && encode.is_none_or(|q| map.is_some_and(|(n, _)| after(Some(n), q)))
+            && map.is_none_or(|(n, _)| body.outputs[..] == encode.unwrap_or(n).outs[..]);
         sound.then_some(parts)
     }
 
@@ -100,7 +108,8 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
         columns::<I>(x, side, &parts.weight(product), cols.clone(), work, results);
     }
-    epilogue::<I>(Epilogue { parts: &parts, node, map, results, out });
+    let mapped = if parts.encode.is_some() { first(&mut work.floats, cols.len()) } else { &mut [] };
+    epilogue::<I>(Epilogue { parts: &parts, node, map, results, mapped, out });
     Ok(())
 }
 
@@ -168,12 +177,14 @@ impl<I: Floats> Body for Prologue<'_, '_, '_, I> {
 /// How many rows ahead an epilogue asks for those that it stores.
 const SOON: usize = 8;
 
-/// The map of what the products of a tile gave, one after the other.
+/// The map of what the products of a tile gave, one after the other, and its encoding.
 struct Epilogue<'c, 't, 'v, 'm> {
     parts: &'c Parts<'t, 'v>,
     node: &'t Node,
     map: &'t Map,
     results: &'c [f32],
+    /// Room for a row before it is encoded; none if it is not.
+    mapped: &'c mut [f32],
     out: &'c mut ViewMut<'m>,
 }
 
@@ -191,7 +202,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
 
     #[inline(always)]
     fn call(self) {
-        let OnSet(isa, Epilogue { parts, node, map, results, out }) = self;
+        let OnSet(isa, Epilogue { parts, node, map, results, mapped, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
         let (size, last) = (rows.len() * cols.len(), rows.end.saturating_sub(1));
         // What products gave, and what came from elsewhere.
@@ -215,7 +226,12 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                 isa.prefetch(bytemuck::cast_slice(&view.row::<f32>(soon)[cols.clone()]));
             }
             isa.prefetch(out.row_bytes(soon));
-            map::row(isa, &map.0, &ins, out.row(r), &mut stack);
+            if parts.encode.is_some() {
+                map::row(isa, &map.0, &ins, mapped, &mut stack);
+                quantize::row(isa, out.ty.dtype, mapped, out.row_bytes(r));
+            } else {
+                map::row(isa, &map.0, &ins, out.row(r), &mut stack);
+            }
         }
     }
 }

@@ -90,12 +90,13 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
     Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
 }
 
-/// What kernels of regions around products do, and its arithmetic: what may come before products first.
+/// What kernels of regions around products do, and its arithmetic: what may come before products first, but for the encoding,
+/// which may come behind a map, too.
 const MEMBERS_Q8: &[(&str, Numerics)] =
-    &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", Q8), ("map", F32)];
+    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", Q8), ("map", F32)];
 #[cfg(target_arch = "x86_64")]
 const MEMBERS_BF16: &[(&str, Numerics)] =
-    &[("quantize", Numerics::DEFINITION), ("rms_norm", F32), ("layer_norm", F32), ("linear", BF16), ("map", F32)];
+    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", BF16), ("map", F32)];
 const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
 
 /// A kernel of regions that begin with something before the products.
@@ -106,6 +107,11 @@ fn first(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
 /// A kernel of regions that begin with the products.
 fn then(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
     Kernel { members: &members[members.len() - 2..], ..of }
+}
+
+/// The same, whose map may be encoded.
+fn encoded(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
+    Kernel { members: &members[members.len() - 3..], ..of }
 }
 
 fn norm_quantize() -> Kernel {
@@ -127,7 +133,7 @@ fn bf16() -> Vec<Kernel> {
     vec![
         kernel("linear.bf16", "linear", product::linear::<Avx512>, bf16()),
         kernel("norm_glu.bf16", "norm_glu", products, first(MEMBERS_BF16, bf16())),
-        kernel("glu.bf16", "glu", products, then(MEMBERS_BF16, bf16())),
+        kernel("glu.bf16", "glu", products, encoded(MEMBERS_BF16, bf16())),
         kernel("norm_linear_map.bf16", "norm_linear_map", products, first(MEMBERS_BF16, bf16())),
         kernel("quantize_linear_map.bf16", "linear_map", products, first(MEMBERS_BF16, bf16())),
         kernel("linear_map.bf16", "linear_map", products, then(MEMBERS_BF16, bf16())),
@@ -163,7 +169,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .chain(vectored!(sets, "linear", "linear.q8", product::linear, q8()))
         .chain(vectored!(sets, "norm_glu", "norm_glu.q8", fused::products, first(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "norm_glu", "norm_glu.f32", fused::products, first(MEMBERS_F32, f32())))
-        .chain(vectored!(sets, "glu", "glu.q8", fused::products, then(MEMBERS_Q8, q8())))
+        .chain(vectored!(sets, "glu", "glu.q8", fused::products, encoded(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "glu", "glu.f32", fused::products, then(MEMBERS_F32, f32())))
         .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.q8", fused::products, first(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.f32", fused::products, first(MEMBERS_F32, f32())))

@@ -1,4 +1,5 @@
-//! Gated units (Shazeer 2020, arXiv 2002.05202): two products of the same activations and a map of both.
+//! Gated units (Shazeer 2020, arXiv 2002.05202): two products of the same activations and a map of both, whose result may be
+//! encoded at once for the product that follows.
 
 use super::flow::{Flow, NodeId};
 use super::prologue::{self, product};
@@ -9,18 +10,23 @@ use inkstone_tensor::body::ValueId;
 /// With the norm, and the encoding, that come before.
 pub(super) fn norm_glu(flow: &Flow, map: NodeId) -> Vec<Draft> {
     let unit = unit(flow, map);
-    let drafts = unit.and_then(|(x, members)| Some(draft(flow, &prologue::norm(flow, x)?, x, members)));
-    drafts.into_iter().collect()
+    unit.and_then(|(x, members)| Some(drafts(flow, &prologue::norm(flow, x)?, x, members))).unwrap_or_default()
 }
 
 /// On activations as they are.
 pub(super) fn glu(flow: &Flow, map: NodeId) -> Vec<Draft> {
-    unit(flow, map).map(|(x, members)| draft(flow, &[], x, members)).into_iter().collect()
+    unit(flow, map).map(|(x, members)| drafts(flow, &[], x, members)).unwrap_or_default()
 }
 
-fn draft(flow: &Flow, prologue: &[NodeId], x: ValueId, members: [NodeId; 3]) -> Draft {
-    let results = flow.node(members[2]).map_or_else(Vec::new, |n| n.outs.to_vec());
-    let mut draft = Draft::new(flow, prologue, members.into(), results);
+/// With the encoding of the result, if that is all that is read of it, and without.
+fn drafts(flow: &Flow, prologue: &[NodeId], x: ValueId, members: [NodeId; 3]) -> Vec<Draft> {
+    let encode = prologue::encoding(flow, members[2]).map(|q| [&members[..], &[q]].concat());
+    encode.into_iter().chain([members.to_vec()]).map(|members| draft(flow, prologue, x, members)).collect()
+}
+
+fn draft(flow: &Flow, prologue: &[NodeId], x: ValueId, members: Vec<NodeId>) -> Draft {
+    let results = members.last().and_then(|last| flow.node(*last)).map_or_else(Vec::new, |n| n.outs.to_vec());
+    let mut draft = Draft::new(flow, prologue, members, results);
     // Both products read one operand.
     if let Some(again) = draft.operands.iter().rposition(|v| *v == x).filter(|i| *i > 0) {
         draft.operands.remove(again);

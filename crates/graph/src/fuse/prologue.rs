@@ -35,6 +35,13 @@ pub(super) fn quantize(flow: &Flow, x: ValueId) -> Option<NodeId> {
     flow.maker(x).filter(|id| matches!(flow.op(*id), Some(Op::Quantize(_))) && for_products(flow, x))
 }
 
+/// The encoding of what a node makes, if nobody reads that as it is.
+pub(super) fn encoding(flow: &Flow, node: NodeId) -> Option<NodeId> {
+    let made = *flow.node(node)?.outs.first()?;
+    let [reader] = flow.readers(made) else { return None };
+    (matches!(flow.op(*reader), Some(Op::Quantize(_))) && !flow.is_output(made)).then_some(*reader)
+}
+
 /// A norm of whole rows by weights.
 pub(super) fn is_norm(flow: &Flow, id: NodeId) -> bool {
     flow.node(id).is_some_and(|n| match n.op {
