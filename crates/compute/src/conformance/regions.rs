@@ -82,6 +82,8 @@ impl Sketch {
 const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
 /// Columns of activations and of results.
 const COLS: (usize, usize) = (256, 45);
+/// Columns of results that are encoded: whole groups, and no whole tile at the end.
+const ENCODED: usize = 160;
 /// Weights, and what their products take.
 const PRODUCTS: [(DType, Option<DType>); 5] = [
     (DType::F32, None),
@@ -99,8 +101,10 @@ pub(super) fn all() -> Vec<Case> {
         let products = PRODUCTS.into_iter().flat_map(move |(dtype, to)| {
             [
                 norm_linear(rows, dtype, to),
-                norm_glu(rows, dtype, to),
-                glu(rows, dtype, to),
+                norm_glu(rows, dtype, to, false),
+                norm_glu(rows, dtype, to, true),
+                glu(rows, dtype, to, false),
+                glu(rows, dtype, to, true),
                 norm_linear_map(rows, dtype, to),
                 linear_map(rows, dtype, to, false),
                 linear_map(rows, dtype, to, true),
@@ -149,26 +153,28 @@ fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
     s.region("norm_linear", rows, &outs)
 }
 
-fn gate(s: &mut Sketch, x: ValueId, dtype: DType) -> ValueId {
+/// A gated unit; what `encodes` encodes its result for the product behind it.
+fn gate(s: &mut Sketch, x: ValueId, dtype: DType, encodes: Option<DType>) -> ValueId {
     let products = [0, 1].map(|_| {
-        let w = s.weight(dtype, COLS.1, COLS.0);
+        let w = s.weight(dtype, if encodes.is_some() { ENCODED } else { COLS.1 }, COLS.0);
         s.node(Linear, &[x, w])
     });
-    s.node(Map(Expr::new(&GATE)), &products)
+    let y = s.node(Map(Expr::new(&GATE)), &products);
+    encode(s, y, encodes)
 }
 
-fn norm_glu(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+fn norm_glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
     let mut s = Sketch::default();
     let x = normed(&mut s);
     let x = encode(&mut s, x, to);
-    let y = gate(&mut s, x, dtype);
+    let y = gate(&mut s, x, dtype, to.filter(|_| encodes));
     s.region("norm_glu", rows, &[y])
 }
 
-fn glu(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+fn glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
     let mut s = Sketch::default();
     let x = s.values(to.unwrap_or(DType::F32), COLS.0);
-    let y = gate(&mut s, x, dtype);
+    let y = gate(&mut s, x, dtype, to.filter(|_| encodes));
     s.region("glu", rows, &[y])
 }
 

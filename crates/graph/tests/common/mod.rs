@@ -127,20 +127,23 @@ macro_rules! with_regions {
     ($registry:expr, $product:expr) => {{
         const ALONE: Numerics = Numerics::DEFINITION;
         const AFTER: &[(&str, Numerics)] = &[("linear", $product), ("map", ALONE)];
+        const ENCODED: &[(&str, Numerics)] = &[("quantize", ALONE), ("linear", $product), ("map", ALONE)];
         const BEFORE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("layer_norm", ALONE), ("quantize", ALONE), ("linear", $product), ("map", ALONE)];
         const WRITE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE), ("attend", ALONE)];
         let columns = |_: &Op, _: &[Type]| Tiling { col_block: 16, ..Tiling::WHOLE };
-        let region = |op, name, members, rows, tiling| {
+        // Of what may be encoded: whole blocks.
+        let blocks = |_: &Op, _: &[Type]| Tiling { col_block: 32, ..Tiling::WHOLE };
+        let region = |op, name, members, rows, tiling: fn(&Op, &[Type]) -> Tiling| {
             let layouts = fast_layouts();
             Kernel { implements: Pattern::Named(op), members, layouts, rows, tiling, ..eval() }.named(name)
         };
         let whole = eval().tiling;
         let mut registry: Registry = $registry;
         let regions = [
-            region("norm_glu", "norm_glu.r8", BEFORE, 8, columns),
-            region("glu", "glu", AFTER, usize::MAX, columns),
+            region("norm_glu", "norm_glu.r8", BEFORE, 8, blocks),
+            region("glu", "glu", ENCODED, usize::MAX, blocks),
             region("norm_linear_map", "norm_linear_map.r8", BEFORE, 8, columns),
             region("linear_map", "linear_map.r8", BEFORE, 8, columns),
             region("linear_map", "linear_map", AFTER, usize::MAX, columns),
