@@ -32,6 +32,8 @@ impl Candidate {
 
 /// Logits that have a maximum of their own.
 const PART: usize = 64;
+/// Of them that a vector compares.
+const LANES: usize = 8;
 
 /// A temperature, and the largest logit.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +65,9 @@ pub struct Workspace {
     sorted: bool,
     /// Of the set that is not there yet. While it waits, `maxima` are those of the row.
     waiting: Option<Heat>,
-    /// The largest logit of each part of the row.
+    /// The largest logit of each part of the row, unless an edit came since they were found.
     maxima: Vec<f64>,
+    found: bool,
     /// Of one stage: marks or counts by token, match lengths by position.
     pub(super) counts: Vec<u32>,
     /// Of typical-p: distance to the entropy.
@@ -95,9 +98,19 @@ impl Workspace {
         reserve(&mut self.set, logits.len())?;
         reserve(&mut self.maxima, 2 * logits.len().div_ceil(PART))?;
         (self.gathered, self.stale, self.sorted, self.waiting) = (false, false, false, None);
-        self.logits.extend(logits.iter().map(|&z| f64::from(z)));
-        // To the end, whatever comes: that takes vectors.
-        if logits.iter().fold(false, |found, z| found | z.is_nan()) {
+        // In one pass, and to the end, whatever comes: that takes vectors.
+        let mut nan = [false; LANES];
+        for part in logits.chunks(PART) {
+            self.logits.extend(part.iter().map(|&z| f64::from(z)));
+            self.maxima.push(f64::from(largest(part, f32::NEG_INFINITY)));
+            let (whole, rest) = part.as_chunks::<LANES>();
+            for lanes in whole {
+                nan.iter_mut().zip(lanes).for_each(|(nan, z)| *nan |= z.is_nan());
+            }
+            nan[0] |= rest.iter().any(|z| z.is_nan());
+        }
+        self.found = true;
+        if nan.contains(&true) {
             return Err(SampleError::NanLogits);
         }
         self.require_tokens("logits")
@@ -106,7 +119,7 @@ impl Workspace {
     /// The logits by token, to be changed. Removed tokens are those of -infinity.
     pub(super) fn edit(&mut self) -> &mut [f64] {
         self.heat();
-        self.stale = true;
+        (self.stale, self.found) = (true, false);
         &mut self.logits
     }
 
@@ -114,7 +127,7 @@ impl Workspace {
     pub(super) fn edit_with_counts(&mut self) -> Result<(&mut [f64], &mut [u32]), SampleError> {
         zeroed(&mut self.counts, self.logits.len())?;
         self.heat();
-        self.stale = true;
+        (self.stale, self.found) = (true, false);
         Ok((&mut self.logits, &mut self.counts))
     }
 
@@ -177,6 +190,7 @@ impl Workspace {
 
     fn apply(&mut self, heat: Heat) {
         self.gather();
+        self.found = false;
         for c in &mut self.set {
             c.z = heat.of(c.z);
             self.logits[c.id as usize] = c.z;
@@ -210,6 +224,7 @@ impl Workspace {
         }
         let heated = |z: f64| heat.map_or(z, |heat| heat.of(z));
         let parts = self.maxima.len();
+        self.found = false;
         self.maxima.extend_from_within(..); // `load` has made the room
         let (maxima, sorted) = self.maxima.split_at_mut(parts);
         sorted.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
@@ -229,20 +244,12 @@ impl Workspace {
         (self.gathered, self.stale, self.sorted) = (true, false, false);
     }
 
-    /// The largest logit of each part of the row.
     fn find_maxima(&mut self) {
-        self.maxima.clear();
-        self.maxima.extend(self.logits.chunks(PART).map(|part| {
-            // Lanes of their own, which vectors do.
-            let (eights, rest) = part.as_chunks::<8>();
-            let mut lanes = [f64::NEG_INFINITY; 8];
-            for eight in eights {
-                for (max, &z) in lanes.iter_mut().zip(eight) {
-                    *max = if z > *max { z } else { *max };
-                }
-            }
-            lanes.iter().chain(rest).fold(f64::NEG_INFINITY, |max, &z| if z > max { z } else { max })
-        }));
+        if !self.found {
+            self.maxima.clear();
+            self.maxima.extend(self.logits.chunks(PART).map(|part| largest(part, f64::NEG_INFINITY)));
+            self.found = true;
+        }
     }
 
     /// The largest logit that is left.
@@ -270,6 +277,18 @@ impl Workspace {
         self.set();
         if self.sorted { self.set.first().copied() } else { self.set.iter().copied().min_by(Candidate::order) }
     }
+}
+
+/// The largest of a part, or the `least` that there is. Lanes of their own, which vectors do.
+fn largest<T: Copy + PartialOrd>(part: &[T], least: T) -> T {
+    let (whole, rest) = part.as_chunks::<LANES>();
+    let mut lanes = [least; LANES];
+    for whole in whole {
+        for (max, &z) in lanes.iter_mut().zip(whole) {
+            *max = if z > *max { z } else { *max };
+        }
+    }
+    lanes.iter().chain(rest).fold(least, |max, &z| if z > max { z } else { max })
 }
 
 /// Room for `n` elements in an emptied vector.
