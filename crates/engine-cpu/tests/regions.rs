@@ -8,7 +8,7 @@ use inkstone_compute::{
 };
 use inkstone_engine_cpu::{Entry, Tile};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
-use inkstone_tensor::ops::{KvWrite, Linear};
+use inkstone_tensor::ops::{KvWrite, Linear, Quantize};
 use inkstone_tensor::step::{ROWS as STEP_ROWS, StepError};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use rig::{COLS, ROWS, Rig, TYPE, arg, input, output, own, plan, step, sum};
@@ -180,6 +180,24 @@ fn tiles_write_heads_of_a_cache_if_each_has_all_rows() {
         let error = refused(kernel("parts", fill_parts, members), plan);
         assert!(error.contains(&fault), "{error}");
     }
+}
+
+/// The encoding of the input, in blocks of so many columns.
+fn encoded_plan(col_block: usize) -> Plan {
+    let ty = Type::new(DType::Q8_A, TYPE.rows, COLS);
+    let encoded = Arg { ty, cut: Cut { rows: true, cols: true }, ..own(1, true) };
+    let op = Quantize { to: DType::Q8_A }.into();
+    let mut step = Step { op, ..step("encode", ROWS, &[input(), encoded]) };
+    (step.grid.col_block, step.grid.col_blocks) = (col_block, COLS.div_ceil(col_block));
+    plan(vec![step])
+}
+
+#[test]
+fn tiles_of_what_is_encoded_are_whole_blocks() {
+    let kernel = || Kernel { implements: Pattern::Named("quantize"), ..kernel("encode", fill_pair, &[]) };
+    assert!(Rig::new(&EngineOptions::default().with_kernel(kernel()), encoded_plan(32)).is_ok());
+    let error = refused(kernel(), encoded_plan(48));
+    assert!(error.contains("is cut into 48 columns, no whole blocks"), "{error}");
 }
 
 fn refused(kernel: Kernel, plan: Plan) -> String {
