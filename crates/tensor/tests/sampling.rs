@@ -95,6 +95,22 @@ fn e04_one_nan_is_an_error() {
 }
 
 #[test]
+fn long_rows_see_each_nan_and_each_edit() {
+    // More parts than one, whose maxima are found before the stages.
+    let logits: Vec<f32> = (0..1000).map(|id| id as f32).collect();
+    assert_eq!(greedy(&logits, &[]), Ok(999));
+    for at in [0, 7, 70, 503, 960, 999] {
+        let mut nan = logits.clone();
+        nan[at] = f32::NAN;
+        assert_eq!(greedy(&nan, &[]), Err(SampleError::NanLogits), "token {at}");
+        assert_eq!(greedy(&logits, &[bias(&[(at as u32, 2000.0)])]), Ok(at as u32));
+        assert_eq!(ids(&logits, &[Stage::TopK(1), bias(&[(at as u32, 2000.0)])]), Ok(vec![999]), "a removed token");
+    }
+    assert_eq!(greedy(&logits, &[Stage::Ban((503..1000).collect())]), Ok(502));
+    assert_eq!(ids(&logits, &[bias(&[(3, 2000.0)]), Stage::Temperature(0.5), Stage::TopK(2)]), Ok(vec![3, 999]));
+}
+
+#[test]
 fn e04_infinite_bias_on_two_tokens_shares_everything() {
     let two = bias(&[(3, INF), (1, INF)]);
     let logits = [9.0, -2.0, 5.0, 1.0];
