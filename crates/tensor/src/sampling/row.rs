@@ -65,7 +65,7 @@ pub struct Workspace {
     sorted: bool,
     /// Of the set that is not there yet. While it waits, `maxima` are those of the row.
     waiting: Option<Heat>,
-    /// The largest logit of each part of the row, unless an edit came since they were found.
+    /// The largest logit of each part of the row, until there is a set; `found`: no edit came since.
     maxima: Vec<f64>,
     found: bool,
     /// Of one stage: marks or counts by token, match lengths by position.
@@ -190,7 +190,6 @@ impl Workspace {
 
     fn apply(&mut self, heat: Heat) {
         self.gather();
-        self.found = false;
         for c in &mut self.set {
             c.z = heat.of(c.z);
             self.logits[c.id as usize] = c.z;
@@ -224,7 +223,6 @@ impl Workspace {
         }
         let heated = |z: f64| heat.map_or(z, |heat| heat.of(z));
         let parts = self.maxima.len();
-        self.found = false;
         self.maxima.extend_from_within(..); // `load` has made the room
         let (maxima, sorted) = self.maxima.split_at_mut(parts);
         sorted.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
