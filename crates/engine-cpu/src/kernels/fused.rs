@@ -41,11 +41,8 @@ impl<'t, 'v> Parts<'t, 'v> {
         let mut nodes = &body.nodes[..];
         let norm = take(&mut nodes, |op| matches!(op, Op::RmsNorm(_) | Op::LayerNorm(_)));
         let quantize = take(&mut nodes, |op| matches!(op, Op::Quantize(_)));
-        let encode = nodes.split_last().filter(|(n, _)| matches!(n.op, Op::Quantize(_)));
-        if let Some((_, rest)) = encode {
-            nodes = rest;
-        }
-        let encode = encode.map(|(n, _)| n);
+        let encode = nodes.last().filter(|n| matches!(n.op, Op::Quantize(_)));
+        nodes = &nodes[..nodes.len() - usize::from(encode.is_some())];
         let map = nodes.last().and_then(|n| if let Op::Map(map) = &n.op { Some((n, map)) } else { None });
         let products = &nodes[..nodes.len() - usize::from(map.is_some())];
         let parts = Parts { body, ins, norm, quantize, products, map, encode };

@@ -18,10 +18,16 @@ pub(super) fn glu(flow: &Flow, map: NodeId) -> Vec<Draft> {
     unit(flow, map).map(|(x, members)| drafts(flow, &[], x, members)).unwrap_or_default()
 }
 
-/// With the encoding of the result, if that is all that is read of it, and without.
+/// With the encoding of the result, and without.
 fn drafts(flow: &Flow, prologue: &[NodeId], x: ValueId, members: [NodeId; 3]) -> Vec<Draft> {
-    let encode = prologue::encoding(flow, members[2]).map(|q| [&members[..], &[q]].concat());
+    let encode = encoding(flow, members[2]).map(|q| [&members[..], &[q]].concat());
     encode.into_iter().chain([members.to_vec()]).map(|members| draft(flow, prologue, x, members)).collect()
+}
+
+/// The encoding of what a node makes. If somebody reads that as it is, too, the draft with both is no region.
+fn encoding(flow: &Flow, node: NodeId) -> Option<NodeId> {
+    let made = flow.node(node)?.outs.first()?;
+    flow.readers(*made).iter().copied().find(|id| matches!(flow.op(*id), Some(Op::Quantize(_))))
 }
 
 fn draft(flow: &Flow, prologue: &[NodeId], x: ValueId, members: Vec<NodeId>) -> Draft {

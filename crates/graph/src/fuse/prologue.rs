@@ -35,12 +35,6 @@ pub(super) fn quantize(flow: &Flow, x: ValueId) -> Option<NodeId> {
     flow.maker(x).filter(|id| matches!(flow.op(*id), Some(Op::Quantize(_))) && for_products(flow, x))
 }
 
-/// The encoding of what a node makes; a region that takes it in is none if somebody reads that as it is.
-pub(super) fn encoding(flow: &Flow, node: NodeId) -> Option<NodeId> {
-    let made = flow.node(node)?.outs.first()?;
-    flow.readers(*made).iter().copied().find(|id| matches!(flow.op(*id), Some(Op::Quantize(_))))
-}
-
 /// A norm of whole rows by weights.
 pub(super) fn is_norm(flow: &Flow, id: NodeId) -> bool {
     flow.node(id).is_some_and(|n| match n.op {
