@@ -153,14 +153,14 @@ fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
     s.region("norm_linear", rows, &outs)
 }
 
-/// A gated unit; what `encodes` encodes its result for the product behind it.
-fn gate(s: &mut Sketch, x: ValueId, dtype: DType, encodes: Option<DType>) -> ValueId {
+/// A gated unit, whose result is encoded if the product behind it takes that.
+fn gate(s: &mut Sketch, x: ValueId, dtype: DType, to: Option<DType>) -> ValueId {
     let products = [0, 1].map(|_| {
-        let w = s.weight(dtype, if encodes.is_some() { ENCODED } else { COLS.1 }, COLS.0);
+        let w = s.weight(dtype, if to.is_some() { ENCODED } else { COLS.1 }, COLS.0);
         s.node(Linear, &[x, w])
     });
     let y = s.node(Map(Expr::new(&GATE)), &products);
-    encode(s, y, encodes)
+    encode(s, y, to)
 }
 
 fn norm_glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {

@@ -105,7 +105,7 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
         columns::<I>(x, side, &parts.weight(product), cols.clone(), work, results);
     }
-    let mapped = if parts.encode.is_some() { first(&mut work.floats, cols.len()) } else { &mut [] };
+    let mapped = parts.encode.map(|_| first(&mut work.floats, cols.len()));
     epilogue::<I>(Epilogue { parts: &parts, node, map, results, mapped, out });
     Ok(())
 }
@@ -180,8 +180,8 @@ struct Epilogue<'c, 't, 'v, 'm> {
     node: &'t Node,
     map: &'t Map,
     results: &'c [f32],
-    /// Room for a row before it is encoded; none if it is not.
-    mapped: &'c mut [f32],
+    /// Room for a row before it is encoded, if it is.
+    mapped: Option<&'c mut [f32]>,
     out: &'c mut ViewMut<'m>,
 }
 
@@ -199,7 +199,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
 
     #[inline(always)]
     fn call(self) {
-        let OnSet(isa, Epilogue { parts, node, map, results, mapped, out }) = self;
+        let OnSet(isa, Epilogue { parts, node, map, results, mut mapped, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
         let (size, last) = (rows.len() * cols.len(), rows.end.saturating_sub(1));
         // What products gave, and what came from elsewhere.
@@ -223,11 +223,12 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                 isa.prefetch(bytemuck::cast_slice(&view.row::<f32>(soon)[cols.clone()]));
             }
             isa.prefetch(out.row_bytes(soon));
-            if parts.encode.is_some() {
-                map::row(isa, &map.0, &ins, mapped, &mut stack);
-                quantize::row(isa, out.ty.dtype, mapped, out.row_bytes(r));
-            } else {
-                map::row(isa, &map.0, &ins, out.row(r), &mut stack);
+            match &mut mapped {
+                Some(mapped) => {
+                    map::row(isa, &map.0, &ins, mapped, &mut stack);
+                    quantize::row(isa, out.ty.dtype, mapped, out.row_bytes(r));
+                }
+                None => map::row(isa, &map.0, &ins, out.row(r), &mut stack),
             }
         }
     }

@@ -99,18 +99,14 @@ impl Workspace {
         reserve(&mut self.maxima, 2 * logits.len().div_ceil(PART))?;
         (self.gathered, self.stale, self.sorted, self.waiting) = (false, false, false, None);
         // In one pass, and to the end, whatever comes: that takes vectors.
-        let mut nan = [false; LANES];
+        let mut nan = false;
         for part in logits.chunks(PART) {
             self.logits.extend(part.iter().map(|&z| f64::from(z)));
             self.maxima.push(f64::from(largest(part, f32::NEG_INFINITY)));
-            let (whole, rest) = part.as_chunks::<LANES>();
-            for lanes in whole {
-                nan.iter_mut().zip(lanes).for_each(|(nan, z)| *nan |= z.is_nan());
-            }
-            nan[0] |= rest.iter().any(|z| z.is_nan());
+            nan |= part.iter().fold(false, |found, z| found | z.is_nan());
         }
         self.found = true;
-        if nan.contains(&true) {
+        if nan {
             return Err(SampleError::NanLogits);
         }
         self.require_tokens("logits")

@@ -8,6 +8,7 @@ use super::side::{Columns, GROUPS, Side};
 use super::step::{InMemory, begin, end, load, step, store};
 use crate::isa::{Ahead, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
+use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -45,16 +46,16 @@ pub(super) fn panels<I: Words, F: Format>(
         // What a panel, or the one in its place of the next panels, has then.
         let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         let next = Ahead { bytes: next, into: Cache::Second };
-        let mut asks = Asks { panels, bytes, next, lines: size.div_ceil(64), each: 0, asked: 0 };
-        asks.each = asks.lines.div_ceil(x.blocks().count().max(1));
+        let lines = size.div_ceil(64);
+        let mut asks = Asks { panels, bytes, next, lines, each: lines.div_ceil(x.blocks().count().max(1)), asked: 0 };
         for (row, n, blocks) in x.runs() {
             let sums = &mut sums[row * wide..][..blocks * n * wide];
             macro_rules! run {
                 ($($n:literal)*) => {
                     match n {
                         $($n if const { $n <= I::SIDE } => {
-                            let x = Run { x, groups: x.groups::<$n>(from, count, row, blocks), from, count, row };
-                            run::<I, F, $n>(isa, unpacked, x, &mut asks, sums);
+                            let x = x.groups::<$n>(from, count, row, blocks);
+                            run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
                         })*
                         other => unreachable!("{other} rows are in no list of blocks"),
                     }
@@ -87,41 +88,40 @@ impl Asks<'_> {
     }
 }
 
-/// Blocks of `N` rows from `row` on: `count` groups of each, from group `from` on.
-struct Run<'x, const N: usize> {
-    x: &'x Side,
-    groups: &'x [Columns<N>],
-    from: usize,
-    count: usize,
-    row: usize,
-}
-
+/// Blocks of `N` rows, each of which has `count` groups in `x`.
 #[inline(always)]
 fn run<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    run: Run<N>,
+    x: &[Columns<N>],
+    count: usize,
     asks: &mut Asks,
     sums: &mut [F16x],
 ) {
-    let Run { x, groups, from, count, row } = run;
     let wide = unpacked.len() / count;
     let sums = sums.as_chunks_mut::<N>().0;
-    for (j, (groups, sums)) in groups.chunks_exact(count).zip(sums.chunks_exact_mut(wide)).enumerate() {
+    for (x, sums) in x.chunks_exact(count).zip(sums.chunks_exact_mut(wide)) {
         if !I::KEEPS {
             // The sums of the next rows come out of the second cache.
-            let behind = Ahead { bytes: N * wide * 64, into: Cache::First };
-            far(isa, bytemuck::cast_slice(sums.as_flattened()), behind, 0, behind.bytes);
+            behind(isa, sums.as_flattened(), Cache::First);
         }
         asks.block(isa);
-        x.ahead(isa, from, count, row + (j + 1) * N, 0, 1);
+        behind(isa, x.as_flattened().as_flattened(), Cache::Second);
+        asks.block(isa);
         for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
             match sums.len() {
-                2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, groups, sums),
-                _ => add::<I, F, N, 1>(isa, unpacked, groups, sums),
+                2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
+                _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
             }
         }
     }
+}
+
+/// Asks for as much as this is of what lies behind it.
+#[inline(always)]
+fn behind<I: Words, T: Pod>(isa: I, this: &[T], into: Cache) {
+    let bytes = bytemuck::cast_slice(this);
+    far(isa, bytes, Ahead { bytes: bytes.len(), into }, 0, bytes.len());
 }
 
 /// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.

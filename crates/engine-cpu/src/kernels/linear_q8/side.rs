@@ -164,26 +164,9 @@ impl Side {
         words.as_chunks::<N>().0.as_chunks::<WORDS>().0
     }
 
-    /// Asks for part `i` of so many of the block that begins with this row, into the second cache; beyond the last, for what the
-    /// first one has of the next groups.
-    #[inline(always)]
-    pub(super) fn ahead<I: Words>(&self, isa: I, from: usize, count: usize, row: usize, i: usize, parts: usize) {
-        // As many rows as the largest block has: the next may have fewer.
-        let lines = (self.sizes[0] * count * WORDS * 4).div_ceil(64);
-        let next = self.words.as_ptr().wrapping_add((self.rows * from + row * count) * WORDS).cast::<u8>();
-        for line in i * lines / parts..(i + 1) * lines / parts {
-            isa.prefetch_far(next.wrapping_add(64 * line));
-        }
-    }
-
     /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there are.
     pub(super) fn runs(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        let (rows, mut next) = (self.rows, 0);
-        self.sizes.iter().map(move |size| {
-            let (row, count) = (next, (rows - next) / size);
-            next += count * size;
-            (row, *size, count)
-        })
+        runs(self.rows, self.sizes)
     }
 
     /// The row that each block begins with, and how many it has.
@@ -260,13 +243,17 @@ fn word(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(*bytes.first_chunk().expect("words are whole"))
 }
 
-/// Blocks of so many rows, the largest first: where each begins, and how many rows it has.
-fn blocks(rows: usize, sizes: &'static [usize]) -> impl Iterator<Item = (usize, usize)> {
+/// Blocks of so many rows, the largest first: where those of each size begin, how many rows such a block has, how many there are.
+fn runs(rows: usize, sizes: &'static [usize]) -> impl Iterator<Item = (usize, usize, usize)> {
     let mut next = 0;
-    std::iter::from_fn(move || {
-        let fits = |n: &usize| *n <= rows - next;
-        let block = (next, sizes.iter().copied().find(fits)?);
-        next += block.1;
-        Some(block)
+    sizes.iter().map(move |size| {
+        let (row, count) = (next, (rows - next) / size);
+        next += count * size;
+        (row, *size, count)
     })
+}
+
+/// One after the other: where each begins, and how many rows it has.
+fn blocks(rows: usize, sizes: &'static [usize]) -> impl Iterator<Item = (usize, usize)> {
+    runs(rows, sizes).flat_map(|(row, size, count)| (0..count).map(move |i| (row + i * size, size)))
 }
