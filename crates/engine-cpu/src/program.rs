@@ -4,7 +4,6 @@
 use crate::memory::{Place, Shape, View, ViewMut, memory};
 use crate::pool::Device;
 use crate::scratch::Scratch;
-use crate::stream::Asks;
 use crate::tile::{Entry, Tile};
 use crate::times::Times;
 use crate::verify;
@@ -37,8 +36,6 @@ pub(crate) struct Program {
     failure: Mutex<Option<Failure>>,
     /// When steps begin and end, if someone wants to know.
     times: Option<Times>,
-    /// What tiles ask for, if memory does not hold the weights.
-    asks: Option<Asks>,
     /// Of the engine that it is of.
     budget: Arc<Budget>,
     /// Keeps the places alive.
@@ -133,8 +130,7 @@ impl Program {
             (Shape::of(Type::new(DType::U32, Dim::N(1), words)), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
         let budget = device.budget().clone();
-        let asks = loaded.stream.as_ref().map(|stream| Asks::new(stream, &plan));
-        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, asks, budget, _bind: bind })
+        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, budget, _bind: bind })
     }
 
     /// The same, recording when steps begin and end.
@@ -268,9 +264,6 @@ impl Program {
         let &Item { index, ref tiles, first } = item;
         let (step, code) = (&self.plan.steps[index], &self.steps[index]);
         let grid = &step.grid;
-        if let Some(asks) = &self.asks {
-            asks.tiles(&self.plan, index, tiles, &sizes);
-        }
         let (row_block, col_block) = (tiles.start / grid.col_blocks, tiles.start % grid.col_blocks);
         let last_block = col_block + tiles.len() - 1;
         let rows = block(row_block, grid.row_block, grid.rows.at(&sizes));

@@ -4,7 +4,7 @@
 use crate::lines::{self, LINES4};
 use crate::pages::Pages;
 use crate::panel::{self, PANEL16};
-use crate::stream::Stream;
+use crate::stream::{Streamed, stream};
 use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights, available_memory};
 use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
 use std::ops::Range;
@@ -23,8 +23,6 @@ pub(crate) struct Loaded {
     pub(crate) slots: Vec<WeightSlot>,
     held: Vec<Held>,
     arena: Option<Pages>,
-    /// If the weights lie in a file that memory does not hold.
-    pub(crate) stream: Option<Stream>,
     _charge: Charge,
 }
 
@@ -37,7 +35,7 @@ pub(crate) enum Held {
 
 impl Held {
     /// Where it lies in its source's file.
-    pub(crate) fn in_file(&self) -> Option<Range<usize>> {
+    fn in_file(&self) -> Option<Range<usize>> {
         if let Held::There(bytes) = self { Some(bytes.offset..bytes.offset + bytes.len) } else { None }
     }
 }
@@ -96,9 +94,14 @@ impl Loading<'_> {
         if let Some(arena) = &mut arena {
             self.fill(source, pieces(slots, &held, arena.bytes_mut()), progress)?;
         }
-        let stream = Stream::new(source.resident(), &held, available_memory(), progress)?;
-        let (locked, streamed) = stream.as_ref().map_or((0, 0), |stream| (stream.locked, stream.streamed()));
-        let loaded = Loaded { slots: slots.to_vec(), held, arena, stream, _charge: charge };
+        let Streamed { locked, streamed } = match source.resident() {
+            Some(file) => {
+                let weights: Vec<_> = held.iter().filter_map(Held::in_file).collect();
+                stream(&*file, &weights, available_memory(), progress)?
+            }
+            None => Streamed::default(),
+        };
+        let loaded = Loaded { slots: slots.to_vec(), held, arena, _charge: charge };
         Ok(Weights::new(Arc::new(loaded), total as u64).in_file(locked, streamed))
     }
 

@@ -70,8 +70,9 @@ pub trait WeightSource: Send + Sync {
 
 /// A file whose bytes are used where it is mapped: memory may hold only a part of it.
 pub trait Resident: Send + Sync {
-    /// Asks the system for bytes that will be needed soon, without waiting for them.
-    fn ask(&self, bytes: Range<usize>);
+    /// Tells the system that memory does not hold all of it, and that it is read in order again and again: a wish to read
+    /// ahead in large pieces.
+    fn stream(&self);
 
     /// Keeps bytes in memory, once they are there; false if the system does not allow it.
     fn lock(&self, bytes: Range<usize>) -> bool;

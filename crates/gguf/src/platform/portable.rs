@@ -44,7 +44,7 @@ impl AsRef<[u8]> for Map {
 }
 
 impl Resident for Map {
-    fn ask(&self, _bytes: Range<usize>) {}
+    fn stream(&self) {}
 
     fn lock(&self, _bytes: Range<usize>) -> bool {
         false
