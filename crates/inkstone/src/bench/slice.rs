@@ -20,6 +20,8 @@ pub enum State {
     Slow,
     /// Several threads read much more than one.
     Fast,
+    /// Prompts of several threads, which compute more than they read and are longer than memory keeps a state.
+    Any,
     /// Nobody measured it.
     Unknown,
 }
@@ -40,6 +42,7 @@ impl State {
             State::Single => "single",
             State::Slow => "slow",
             State::Fast => "fast",
+            State::Any => "any",
             State::Unknown => "unknown",
         }
     }

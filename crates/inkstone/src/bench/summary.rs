@@ -34,11 +34,14 @@ pub struct Summary {
 
 impl Summary {
     /// One for each state that there were steady slices in, and how many slices were not steady. A prompt is one slice, longer
-    /// than memory keeps a state, and counts always.
+    /// than memory keeps a state, and counts always, with others of [`State::Any`].
     pub fn of(runs: &[Vec<Slice>], meter: Option<&Meter>) -> (Vec<Summary>, usize) {
         let counts = |s: &Slice| s.bytes == 0 || s.is_steady();
         let dropped = runs.iter().flatten().filter(|s| !counts(s)).count();
-        let state = |s: &Slice| meter.zip(s.read()).map_or(State::Unknown, |(meter, read)| meter.state(read));
+        let state = |s: &Slice| match meter.zip(s.read()).map(|(meter, read)| meter.state(read)) {
+            Some(State::Slow | State::Fast) if s.bytes == 0 => State::Any,
+            found => found.unwrap_or(State::Unknown),
+        };
         let mut states: Vec<State> = runs.iter().flatten().filter(|s| counts(s)).map(state).collect();
         states.sort_unstable();
         states.dedup();
@@ -157,6 +160,16 @@ mod tests {
         let told: Vec<_> = all.iter().map(|s| (s.state, s.runs, s.slices, s.mean, s.of_products)).collect();
         let wanted = [(State::Slow, 2, 2, 15.0, Some(0.125)), (State::Fast, 1, 1, 30.0, Some(0.25))];
         assert_eq!((&told[..], dropped), (&wanted[..], 0));
+    }
+
+    #[test]
+    fn prompts_have_one_summary_whatever_the_state() {
+        let run = |threads| {
+            let meter = Meter { gauge: Box::new(Still), threads, alone: 100.0, products: 480.0 };
+            let runs = [110.0, 200.0].map(|read| vec![Slice { bytes: 0, ..slice(10, 1.0, read) }]);
+            Summary::of(&runs, Some(&meter)).0.iter().map(|s| (s.state, s.runs)).collect::<Vec<_>>()
+        };
+        assert_eq!([run(2), run(1)], [[(State::Any, 2)], [(State::Single, 2)]]);
     }
 
     #[test]
