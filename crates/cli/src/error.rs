@@ -20,6 +20,9 @@ pub(crate) enum Error {
     /// A model or its generation.
     #[error(transparent)]
     Model(#[from] inkstone::Error),
+    /// Weights that memory does not hold.
+    #[error("{0}; --mmap reads them from the file when they are needed")]
+    TooLarge(inkstone::Error),
     /// A model file.
     #[error(transparent)]
     Gguf(#[from] inkstone::gguf::Error),

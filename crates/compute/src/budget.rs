@@ -4,6 +4,9 @@ use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What memory is for that has a copy of a model's weights, as errors name it.
+pub const WEIGHTS: &str = "the weights";
+
 /// Bytes that an engine may allocate, and those that it has. One for each engine, shared by its buffers.
 ///
 /// ```

@@ -41,7 +41,7 @@ pub enum Error {
         known: String,
     },
     /// A buffer would exceed the memory budget.
-    #[error("{what} needs {bytes} bytes, and {free} of {budget} are free on {engine}")]
+    #[error("{what}: {bytes} bytes are needed, and {free} of {budget} are free on {engine}")]
     Budget {
         /// What the memory is for.
         what: &'static str,

@@ -31,7 +31,7 @@ mod reference;
 mod tiles;
 mod weight;
 
-pub use budget::{Budget, Charge};
+pub use budget::{Budget, Charge, WEIGHTS};
 pub use check::ARENA_ALIGN;
 pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
 pub use engines::{Engines, Factory};

@@ -5,14 +5,12 @@ use crate::lines::{self, LINES4};
 use crate::pages::Pages;
 use crate::panel::{self, PANEL16};
 use crate::stream::{Streamed, stream};
-use inkstone_compute::{Budget, Charge, Error, Layout, Result, WeightSlot, Weights, available_memory};
+use inkstone_compute::{Budget, Charge, Error, Layout, Result, WEIGHTS, WeightSlot, Weights, available_memory};
 use inkstone_tensor::{Dim, NoMemory, Progress, WeightBytes, WeightSource};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the memory of the arena is for, in errors.
-const WHAT: &str = "the weights";
 /// Bytes that are read at once, about: they stay in the second cache until they are packed.
 const PIECE: usize = 256 << 10;
 /// Weights begin at multiples of this many bytes: a cache line.
@@ -84,12 +82,12 @@ impl Loading<'_> {
             }
             slot.check(source)?;
             let end = size(slot)?.and_then(|bytes| total.checked_add(bytes));
-            let end = end.ok_or(Error::NoMemory { what: WHAT, source: NoMemory { bytes: u64::MAX } })?;
+            let end = end.ok_or(Error::NoMemory { what: WEIGHTS, source: NoMemory { bytes: u64::MAX } })?;
             held.push(Held::Here(total..end));
             total = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
         }
-        let charge = self.budget.charge(total as u64, WHAT)?;
-        let none = || Error::NoMemory { what: WHAT, source: NoMemory { bytes: total as u64 } };
+        let charge = self.budget.charge(total as u64, WEIGHTS)?;
+        let none = || Error::NoMemory { what: WEIGHTS, source: NoMemory { bytes: total as u64 } };
         let mut arena = if total == 0 { None } else { Some(Pages::new(total).ok_or_else(none)?) };
         if let Some(arena) = &mut arena {
             self.fill(source, pieces(slots, &held, arena.bytes_mut()), progress)?;

@@ -231,7 +231,7 @@ fn the_budget_is_kept_and_given_back() {
     assert_eq!(engine.caps().memory, 1000);
     let first = engine.alloc(600, Usage::Arena).unwrap();
     let text = engine.alloc(500, Usage::State).unwrap_err().to_string();
-    assert_eq!(text, "a state needs 500 bytes, and 400 of 1000 are free on reference");
+    assert_eq!(text, "a state: 500 bytes are needed, and 400 of 1000 are free on reference");
     drop(first);
     engine.alloc(1000, Usage::State).unwrap();
     assert!(matches!(engine.alloc(u64::MAX, Usage::State), Err(Error::Budget { .. })));

@@ -145,10 +145,7 @@ fn what_can_not_be_loaded_is_named() {
         load(made, slots, (2, budget, false), &NoProgress).err().unwrap().to_string()
     };
     let error = message(&whole, &whole.slots(), 1 << 20);
-    assert!(
-        error.starts_with("the weights needs") && error.ends_with("and 1048576 of 1048576 are free on cpu"),
-        "{error}"
-    );
+    assert!(error.starts_with("the weights: ") && error.ends_with("and 1048576 of 1048576 are free on cpu"), "{error}");
     let broken = Made { broken: Some(("q4", 300_000)), ..made() };
     let error = message(&broken, &broken.slots(), 1 << 30);
     assert!(error.starts_with("tensor q4: nothing at "), "{error}");
