@@ -67,3 +67,32 @@ impl Resident for Map {
         unsafe { libc::mlock(bytes.as_ptr().cast(), bytes.len()) == 0 }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// What the system says of the region of a map, if it says anything of regions.
+    fn flags(map: &Map) -> Option<String> {
+        let regions = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let begin = format!("{:08x}-", map.0.as_ptr().addr());
+        let mut lines = regions.lines().skip_while(|line| !line.starts_with(&begin));
+        Some(lines.find_map(|line| line.strip_prefix("VmFlags:"))?.to_owned())
+    }
+
+    #[test]
+    fn a_map_that_streams_is_read_in_large_pages() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(5 << 20).unwrap();
+        let map = map(&file).unwrap().unwrap();
+        let large = |flags: &str| flags.split(' ').any(|flag| flag == "hg");
+        let Some(before) = flags(&map).filter(|_| Path::new("/sys/kernel/mm/transparent_hugepage").exists()) else {
+            eprintln!("not run: large pages: this system does not have them, or does not tell");
+            return;
+        };
+        assert!(!large(&before), "{before}");
+        map.stream();
+        let after = flags(&map).unwrap();
+        assert!(large(&after), "{after}");
+    }
+}
