@@ -64,9 +64,11 @@ mod tests {
     use super::*;
     use inkstone_tensor::NoProgress;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Writes down what is locked, by its begin and length, and allows so many bytes.
+    /// Writes down how often it streams and what is locked, by its begin and length, and allows so many bytes.
     struct File {
+        streams: AtomicUsize,
         locked: Mutex<Vec<(usize, usize)>>,
         allowed: usize,
     }
@@ -74,6 +76,7 @@ mod tests {
     impl Resident for File {
         fn stream(&self) {
             assert!(self.locked.lock().unwrap().is_empty(), "what is locked is read in large pieces, too");
+            self.streams.fetch_add(1, Ordering::Relaxed);
         }
 
         fn lock(&self, bytes: Range<usize>) -> bool {
@@ -92,8 +95,9 @@ mod tests {
         let weights = [100..100 + 20 * M, 40 * M..50 * M, 60 * M..60 * M + 7];
         let all = 30 * M + 7;
         let run = |memory: usize, allowed: usize| {
-            let file = File { locked: Mutex::default(), allowed };
+            let file = File { streams: AtomicUsize::new(0), locked: Mutex::default(), allowed };
             let streamed = stream(&file, &weights, memory as u64, &NoProgress).unwrap();
+            assert_eq!(file.streams.into_inner(), usize::from(streamed.streamed > 0));
             (file.locked.into_inner().unwrap(), streamed.locked as usize, streamed.streamed as usize)
         };
         // Three quarters hold all.
