@@ -173,6 +173,27 @@ fn b04_a_context_beyond_memory_is_refused_with_the_bytes() {
     run(&["run", "Hi", "-c", "1073741824"]).refused(1, "the largest that fits");
 }
 
+/// A file with holes.
+#[cfg(target_os = "linux")]
+#[test]
+fn weights_beyond_memory_are_refused_with_the_option_that_helps() {
+    // Five layers of three matrices, 256 wide: 4.3 GB.
+    const FFN: [u64; 2] = [640, 1 << 20];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.gguf");
+    let original = inkstone::gguf::Gguf::open(story(), &Default::default()).unwrap();
+    let mut metadata = original.metadata().clone();
+    metadata.insert("llama.feed_forward_length", FFN[1] as u32);
+    let specs = original.tensors().iter().map(|t| {
+        let dims: Vec<u64> = t.dims.iter().map(|d| if *d == FFN[0] { FFN[1] } else { *d }).collect();
+        TensorSpec::new(t.name.clone(), t.dtype.known().unwrap(), &dims)
+    });
+    let file = std::fs::File::create(&path).unwrap();
+    inkstone::gguf::Writer::new(&file, &metadata, specs.collect()).unwrap();
+    file.set_len(5 << 30).unwrap();
+    common::run_in_four_gigabytes("run \"$FILE\" Hi", &path).refused(1, "--mmap reads them from the file");
+}
+
 #[test]
 fn a_context_above_the_trained_one_is_a_note() {
     let ran = run(&["run", "Hi", "-c", "600", "-n", "1"]).succeeded();

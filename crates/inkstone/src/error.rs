@@ -48,6 +48,17 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Whether memory does not hold a copy of the weights: with [`ModelOptions::mmap`](crate::ModelOptions#structfield.mmap) there
+    /// is none.
+    pub fn is_lack_of_memory_for_weights(&self) -> bool {
+        use inkstone_compute::{
+            Error::{Budget, NoMemory},
+            WEIGHTS,
+        };
+        let (Error::Engine(e) | Error::Generate(inkstone_generate::Error::Engine(e))) = self else { return false };
+        matches!(e, Budget { what: WEIGHTS, .. } | NoMemory { what: WEIGHTS, .. })
+    }
+
     /// Whether an option's value is at fault, rather than a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
         use inkstone_compute::Error::{NoEngine, NoIsa};

@@ -48,23 +48,12 @@ pub(super) fn model(source: &ModelSource, options: ModelOptions, signals: &Signa
     if signals.interrupted() {
         return Err(Error::Interrupted);
     }
-    let model = opened.map_err(|e| if mmap { e.into() } else { advised(e) })?;
+    let model = opened.map_err(|e| match e.is_lack_of_memory_for_weights() && !mmap {
+        true => Error::TooLarge(e),
+        false => e.into(),
+    })?;
     model.notes().iter().for_each(|note| terminal::note(&format!("note: {note}")));
     Ok(model)
-}
-
-/// The error of a model whose weights are copied, with what helps.
-fn advised(error: inkstone::Error) -> Error {
-    use inkstone::compute::{
-        Error::{Budget, NoMemory},
-        WEIGHTS,
-    };
-    match error {
-        e @ inkstone::Error::Engine(Budget { what: WEIGHTS, .. } | NoMemory { what: WEIGHTS, .. }) => {
-            Error::TooLarge(e)
-        }
-        other => other.into(),
-    }
 }
 
 /// Names the file to the handler of faults; if there is nothing, says what may have been meant.
@@ -76,20 +65,5 @@ fn announce(path: &Path) -> Result<(), Error> {
             Err(Error::NoModel { path: name, hint: missing_model_hint(path) })
         }
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use inkstone::compute::{Budget, WEIGHTS};
-
-    #[test]
-    fn whoever_lacks_memory_for_weights_hears_of_mmap() {
-        let error = |what| advised(inkstone::Error::Engine(Budget::new("cpu", 100).charge(500, what).unwrap_err()));
-        let wanted = "the weights: 500 bytes are needed, and 100 of 100 are free on cpu; --mmap reads them from the file \
-                      when they are needed";
-        assert_eq!(error(WEIGHTS).to_string(), wanted);
-        assert!(!error("a state").to_string().contains("mmap"));
     }
 }
