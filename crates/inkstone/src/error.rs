@@ -69,3 +69,22 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkstone_compute::{Budget, WEIGHTS};
+    use inkstone_tensor::NoMemory;
+
+    #[test]
+    fn a_lack_of_memory_for_weights_is_told_from_others() {
+        let budget = |what| Budget::new("cpu", 100).charge(500, what).unwrap_err();
+        let memory = |what| inkstone_compute::Error::NoMemory { what, source: NoMemory { bytes: 500 } };
+        for (what, wanted) in [(WEIGHTS, true), ("a state", false)] {
+            for error in [budget(what), memory(what)] {
+                let text = error.to_string();
+                assert_eq!(Error::Engine(error).is_lack_of_memory_for_weights(), wanted, "{text}");
+            }
+        }
+    }
+}
