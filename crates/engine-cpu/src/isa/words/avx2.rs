@@ -39,6 +39,8 @@ impl Words for Avx2 {
     const PANELS: usize = 1;
     const WHOLE: usize = 8;
     const KEEPS: bool = false;
+    /// Not even two products of 8 bits fit into 16.
+    const WIDE: u32 = 8;
 
     halfwise! {
         load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
@@ -176,6 +178,19 @@ impl Words for Avx2 {
         for p in 0..P {
             sums[p] = self.panel_offset_dots::<BITS, OFFSET, N>(w[p], x, begin);
         }
+        sums
+    }
+
+    #[inline(always)]
+    fn wide_dots<const N: usize>(self, w: &[[u8; 64]; 16], x: &[[u32; N]; 16]) -> [W; N] {
+        let mut sums = [self.splat(0); N];
+        steps!(k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+            let w = self.load(&w[k]);
+            for n in 0..N {
+                let x = self.splat(x[k][n]);
+                sums[n] = if k == 0 { self.products(w, x) } else { self.add_products(sums[n], w, x) };
+            }
+        });
         sums
     }
 

@@ -28,6 +28,7 @@ impl Words for Avx512 {
     const PANELS: usize = 2;
     const WHOLE: usize = 16;
     const KEEPS: bool = true;
+    const WIDE: u32 = 9;
 
     simply! {
         load(bytes: &[u8; 64]) -> __m512i = _mm512_loadu_si512(bytes.as_ptr().cast());

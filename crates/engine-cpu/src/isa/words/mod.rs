@@ -50,6 +50,8 @@ pub trait Words: Floats {
     const WHOLE: usize;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
+    /// Bits of values from which on many rows take them as numbers of 16 bits, two in a word: see [`Words::wide_dots`].
+    const WIDE: u32;
 
     /// Words as they lie in memory.
     fn load(self, bytes: &[u8; 64]) -> Self::W;
@@ -138,6 +140,34 @@ pub trait Words: Floats {
         begin: &[u32; N],
     ) -> [[Self::W; N]; P] {
         self.dots::<BITS, N, P>([self.splats(OFFSET > 0, begin); P], w, x)
+    }
+
+    /// Bytes 0 and 2 of each word as halves of 16 bits of a word, then bytes 1 and 3, with `offset` subtracted from each.
+    #[inline(always)]
+    fn wide(self, w: Self::W, offset: u32) -> [Self::W; 2] {
+        let (byte, offset) = (self.splat(0xff), self.splat(offset));
+        let mut wide = [w; 2];
+        for (i, wide) in wide.iter_mut().enumerate() {
+            let low = self.sub(self.and(self.shr(w, 8 * i as u32), byte), offset);
+            let high = self.sub(self.and(self.shr(w, 16 + 8 * i as u32), byte), offset);
+            *wide = self.or(self.and(low, self.splat(0xffff)), self.shl(high, 16));
+        }
+        wide
+    }
+
+    /// [`Words::dot`] of numbers of 16 bits, two in a word, that have a sign and come from [`Words::wide`]: sums of word k of `w` with
+    /// `x[k][n]`.
+    #[inline(always)]
+    fn wide_dots<const N: usize>(self, w: &[[u8; 64]; 16], x: &[[u32; N]; 16]) -> [Self::W; N] {
+        let mut sums = [self.splat(0); N];
+        for (w, x) in w.iter().zip(x) {
+            let w = self.load(w);
+            let factors = [self.sar(self.shl(w, 16), 16), self.sar(w, 16)];
+            for n in 0..N {
+                sums[n] = self.add(sums[n], self.weighted(factors, x[n]));
+            }
+        }
+        sums
     }
 
     /// Words of numbers with a sign of 8 bits, as [`Words::scaled_dots`] and [`Words::weighted`] take them. A set may

@@ -17,6 +17,7 @@ impl Words for Portable {
     const PANELS: usize = 1;
     const WHOLE: usize = 0;
     const KEEPS: bool = true;
+    const WIDE: u32 = 8;
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {

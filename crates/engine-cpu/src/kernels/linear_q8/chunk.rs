@@ -4,8 +4,9 @@ use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::Unpacked;
 use super::shared::far;
-use super::side::{Columns, GROUPS, Side};
-use super::step::{InMemory, begin, end, load, step, store};
+use super::side::{Columns, GROUPS, Side, Wide};
+use super::step::{InMemory, Step, begin, end, load, store};
+use super::unpacked::is_wide;
 use crate::isa::{Ahead, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
 use bytemuck::Pod;
@@ -54,8 +55,13 @@ pub(super) fn panels<I: Words, F: Format>(
                 ($($n:literal)*) => {
                     match n {
                         $($n if const { $n <= I::SIDE } => {
-                            let x = x.groups::<$n>(from, count, row, blocks);
-                            run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
+                            if const { is_wide::<I, F>() } {
+                                let x = x.groups::<$n, Wide<$n>>(from, count, row, blocks);
+                                run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
+                            } else {
+                                let x = x.groups::<$n, Columns<$n>>(from, count, row, blocks);
+                                run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
+                            }
                         })*
                         other => unreachable!("{other} rows are in no list of blocks"),
                     }
@@ -93,7 +99,7 @@ impl Asks<'_> {
 fn run<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[Columns<N>],
+    x: &[impl Step<N>],
     count: usize,
     asks: &mut Asks,
     sums: &mut [F16x],
@@ -106,7 +112,7 @@ fn run<I: Words, F: Format, const N: usize>(
             behind(isa, sums.as_flattened(), Cache::First);
         }
         asks.block(isa);
-        behind(isa, x.as_flattened().as_flattened(), Cache::Second);
+        behind(isa, x, Cache::Second);
         asks.block(isa);
         for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
             match sums.len() {
@@ -129,7 +135,7 @@ fn behind<I: Words, T: Pod>(isa: I, this: &[T], into: Cache) {
 fn add<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[Columns<N>],
+    x: &[impl Step<N>],
     sums: &mut [[F16x; N]],
 ) {
     let Some(sums) = sums.first_chunk_mut::<P>() else { return };
@@ -153,13 +159,11 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
             found[p] = begin::<I, F, N>(isa, before[p]);
         }
         for (g, x) in x.iter().enumerate() {
-            let mut q = [&panels[0][block * F::GROUPS + g].q; P];
-            let mut scales = [panels[0][block * F::GROUPS + g].scales::<I, F>(isa); P];
+            let mut groups = [&panels[0][block * F::GROUPS + g]; P];
             for p in 1..P {
-                q[p] = &panels[p][block * F::GROUPS + g].q;
-                scales[p] = panels[p][block * F::GROUPS + g].scales::<I, F>(isa);
+                groups[p] = &panels[p][block * F::GROUPS + g];
             }
-            step::<I, F, N, P>(isa, q, &scales, x, &mut found);
+            x.add::<I, F, P>(isa, groups, &mut found);
         }
         for p in 0..P {
             let d = isa.floats(&panels[p][block * F::GROUPS].d);
@@ -176,7 +180,7 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
 fn add_in_memory<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[Columns<N>],
+    x: &[impl Step<N>],
     sums: &mut [F16x; N],
 ) {
     if !F::LATE {
@@ -194,12 +198,12 @@ fn add_in_memory<I: Words, F: Format, const N: usize>(
 fn in_memory<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[Columns<N>],
+    x: &[impl Step<N>],
     sums: &mut [F16x; N],
 ) {
     let mut sums = [InMemory(sums)];
     for (unpacked, x) in unpacked.iter().zip(x) {
-        step::<I, F, N, 1>(isa, [&unpacked.q], &[unpacked.scales::<I, F>(isa)], x, &mut sums);
+        x.add::<I, F, 1>(isa, [unpacked], &mut sums);
         // The compiler would load all sums before the loop, into registers that are not there.
         compiler_fence(Ordering::SeqCst);
     }

@@ -52,7 +52,7 @@ pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &
                     match rows {
                         $($n if const { $n <= I::DIRECT } => {
                             if let Some(sums) = sums[row..].first_chunk_mut() {
-                                add::<I, F, $n>(isa, panel, &x.groups(0, all, row, 1)[groups.clone()], ahead, sums);
+                                add::<I, F, $n>(isa, panel, &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()], ahead, sums);
                             }
                         })*
                         _ => {}

@@ -14,6 +14,7 @@ mod unpacked;
 
 pub(super) use side::Side;
 pub(super) use unpacked::Unpacked;
+use unpacked::is_wide;
 
 use super::decoded::decode_row;
 use super::formats::{Format, with_format};
@@ -78,10 +79,19 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
     fn call(self) {
         let Call { isa, x, weight, cols, work, out, .. } = self;
         let Work { floats, packed, unpacked } = work;
-        x.start::<F>();
         let rows = x.rows();
         let direct = x.is_direct::<I>();
-        let at_once = if direct { 1 } else { PANELS };
+        let wide = !direct && is_wide::<I, F>();
+        if wide {
+            x.widen();
+        } else {
+            x.start::<F>();
+        }
+        let at_once = match (direct, wide) {
+            (true, _) => 1,
+            (false, true) => PANELS / 2,
+            (false, false) => PANELS,
+        };
         let (sums, biases) = first(floats, rows * at_once * LANES + cols.len()).split_at_mut(rows * at_once * LANES);
         if let Some(bias) = weight.bias {
             decode_row(&bias, 0, cols.start, biases);

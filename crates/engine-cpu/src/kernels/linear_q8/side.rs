@@ -3,6 +3,7 @@
 use super::super::formats::Format;
 use super::super::product::{Activations, first};
 use crate::isa::{Body, Isa, LANES, Portable, Words};
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// Bytes of a group of 32 values in `Q8_A`: the values, their scale, their sum.
@@ -21,6 +22,27 @@ const FEW: [usize; 4] = [8, 4, 2, 1];
 /// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
 /// words of [`Start`].
 pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
+
+/// The same with values as numbers of 16 bits, two in a word, as [`Words::wide`] gives them; then the scales.
+pub(super) type Wide<const N: usize> = [[u32; N]; WIDE];
+const WIDE: usize = 17;
+
+/// Groups of `N` rows side by side, in one of both forms.
+pub(super) trait Group<const N: usize>: Pod {
+    fn of(side: &Side) -> &[u32];
+}
+
+impl<const N: usize> Group<N> for Columns<N> {
+    fn of(side: &Side) -> &[u32] {
+        &side.words
+    }
+}
+
+impl<const N: usize> Group<N> for Wide<N> {
+    fn of(side: &Side) -> &[u32] {
+        &side.wide
+    }
+}
 
 /// What a format needs of the sums of activations: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -85,6 +107,9 @@ pub(in super::super) struct Side {
     together: usize,
     start: Start,
     words: Vec<u32>,
+    /// The same as [`Wide`] groups, if a format wanted them.
+    wide: Vec<u32>,
+    is_wide: bool,
 }
 
 impl Side {
@@ -103,7 +128,8 @@ impl Side {
         let few = rows <= direct;
         let (sizes, most, together) = if few { (&FEW[..], direct, count.max(1)) } else { (&BLOCKS[..], side, GROUPS) };
         let sizes = &sizes[sizes.partition_point(|n| *n > most)..];
-        *self = Side { rows, sizes, count, together, start: Start::None, words: std::mem::take(&mut self.words) };
+        let (words, wide) = (std::mem::take(&mut self.words), std::mem::take(&mut self.wide));
+        *self = Side { rows, sizes, count, together, start: Start::None, words, wide, is_wide: false };
         first(&mut self.words, rows * count * WORDS);
         match I::detect() {
             Some(isa) => isa.run(Pack { isa, x, side: self }),
@@ -125,6 +151,29 @@ impl Side {
                     let half = [given[i], given[n + i], given[2 * n + i], given[3 * n + i]];
                     [to[i], to[n + i], to[2 * n + i]] = start.words(half, given[9 * n + i]);
                 }
+            }
+        }
+    }
+
+    /// Makes [`Wide`] groups, too.
+    pub(super) fn widen(&mut self) {
+        if self.is_wide {
+            return;
+        }
+        self.is_wide = true;
+        first(&mut self.wide, self.rows * self.count * WIDE);
+        let parts = self.parts();
+        for Block { rows: n, words, .. } in parts {
+            let wide = words.start / WORDS * WIDE..words.end / WORDS * WIDE;
+            let groups = self.words[words].chunks_exact(n * WORDS);
+            for (group, wide) in groups.zip(self.wide[wide].chunks_exact_mut(n * WIDE)) {
+                for (bytes, wide) in group[..8 * n].chunks_exact(n).zip(wide.chunks_exact_mut(2 * n)) {
+                    let (even, odd) = wide.split_at_mut(n);
+                    for i in 0..n {
+                        [even[i], odd[i]] = [halves(bytes[i] << 8), halves(bytes[i])];
+                    }
+                }
+                wide[16 * n..].copy_from_slice(&group[8 * n..9 * n]);
             }
         }
     }
@@ -158,10 +207,16 @@ impl Side {
 
     /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins with `row`.
     #[inline(always)]
-    pub(super) fn groups<const N: usize>(&self, from: usize, count: usize, row: usize, blocks: usize) -> &[Columns<N>] {
-        let at = (self.rows * from + row * count) * WORDS;
-        let words = &self.words[at..][..blocks * count * N * WORDS];
-        words.as_chunks::<N>().0.as_chunks::<WORDS>().0
+    pub(super) fn groups<const N: usize, G: Group<N>>(
+        &self,
+        from: usize,
+        count: usize,
+        row: usize,
+        blocks: usize,
+    ) -> &[G] {
+        let words = size_of::<G>() / size_of::<u32>();
+        let at = (self.rows * from + row * count) * (words / N);
+        bytemuck::cast_slice(&G::of(self)[at..][..blocks * count * words])
     }
 
     /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there are.
@@ -235,6 +290,13 @@ fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usi
             }
         }
     }
+}
+
+/// Bytes 1 and 3, which have a sign, as halves of 16 bits.
+#[inline(always)]
+fn halves(bytes: u32) -> u32 {
+    let [low, high] = [(bytes << 16) as i32 >> 24, bytes as i32 >> 24];
+    (low as u32 & 0xffff) | (high as u32) << 16
 }
 
 /// The one that these bytes begin with.

@@ -1,7 +1,8 @@
 //! The one place where floats of these products are summed.
 
 use super::super::formats::{Format, Scales};
-use super::side::Columns;
+use super::Unpacked;
+use super::side::{Columns, Group, Wide};
 use crate::isa::{F16x, Quads, Words};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -69,6 +70,38 @@ pub(super) fn end<I: Words, F: Format, const N: usize>(
         }
     }
     sums
+}
+
+/// A group of 16 rows of a weight that is unpacked, in each of `P` panels, times one of `N` rows of a step.
+pub(super) trait Step<const N: usize>: Group<N> {
+    /// Adds them to `sums`.
+    fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]);
+}
+
+impl<const N: usize> Step<N> for Columns<N> {
+    #[inline(always)]
+    fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]) {
+        let (mut q, mut scales) = ([groups[0].quads(); P], [groups[0].scales::<I, F>(isa); P]);
+        for p in 1..P {
+            q[p] = groups[p].quads();
+            scales[p] = groups[p].scales::<I, F>(isa);
+        }
+        step::<I, F, N, P>(isa, q, &scales, self, sums);
+    }
+}
+
+/// Values of so many bits have neither minima nor scales of 16 values.
+impl<const N: usize> Step<N> for Wide<N> {
+    #[inline(always)]
+    fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]) {
+        let [x @ .., scales] = self;
+        for p in 0..P {
+            let (dots, d) = (isa.wide_dots(&groups[p].q, x), isa.floats(&groups[p].d));
+            for n in 0..N {
+                sums[p].add(isa, n, isa.product(d, isa.to_floats(dots[n])), f32::from_bits(scales[n]));
+            }
+        }
+    }
 }
 
 /// A group of 16 rows of a weight, in each of `P` panels, times one of `N` rows of a step, added to `sums`.

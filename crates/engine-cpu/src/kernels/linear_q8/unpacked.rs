@@ -3,11 +3,16 @@
 use super::super::formats::{Format, Scales};
 use crate::isa::{F16x, LANES, Quads, Words};
 
-/// Quads and [`Scales`]; what a format lacks is never touched.
+/// Whether values are numbers of 16 bits here, two in a word.
+pub(super) const fn is_wide<I: Words, F: Format>() -> bool {
+    F::BITS >= I::WIDE && !F::HALVES && !F::MINIMUM
+}
+
+/// Quads, of bytes or twice as many of numbers of 16 bits, and [`Scales`]; what a format lacks is never touched.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(in super::super) struct Unpacked {
-    pub(super) q: [[u8; 64]; 8],
+    pub(super) q: [[u8; 64]; 16],
     pub(super) d: F16x,
     m: F16x,
     scale: [[u8; 64]; 2],
@@ -17,15 +22,21 @@ pub(in super::super) struct Unpacked {
 impl Default for Unpacked {
     fn default() -> Unpacked {
         let (words, floats) = ([0; 64], [0.0; LANES]);
-        Unpacked { q: [words; 8], d: floats, m: floats, scale: [words; 2], minimum: [words; 2] }
+        Unpacked { q: [words; 16], d: floats, m: floats, scale: [words; 2], minimum: [words; 2] }
     }
 }
 
 impl Unpacked {
     #[inline(always)]
     pub(super) fn put<I: Words, F: Format>(&mut self, isa: I, q: impl Quads<I>, group: &Scales<I>) {
-        for (k, bytes) in self.q.iter_mut().enumerate() {
-            *bytes = isa.bytes(q.quad(isa, k));
+        for k in 0..8 {
+            let quad = q.quad(isa, k);
+            if is_wide::<I, F>() {
+                let [even, odd] = isa.wide(quad, F::OFFSET);
+                [self.q[2 * k], self.q[2 * k + 1]] = [isa.bytes(even), isa.bytes(odd)];
+            } else {
+                self.q[k] = isa.bytes(quad);
+            }
         }
         self.d = isa.lanes(group.d);
         if F::MINIMUM {
@@ -39,6 +50,13 @@ impl Unpacked {
                 self.minimum[i] = isa.bytes(group.minimum[i]);
             }
         }
+    }
+
+    /// Quads of bytes.
+    #[inline(always)]
+    pub(super) fn quads(&self) -> &[[u8; 64]; 8] {
+        let [quads @ .., _, _, _, _, _, _, _, _] = &self.q;
+        quads
     }
 
     #[inline(always)]
