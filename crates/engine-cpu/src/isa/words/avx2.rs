@@ -21,6 +21,11 @@ macro_rules! halfwise {
 
 type W = [__m256i; 2];
 
+/// Both of them.
+const BOTH: Range<usize> = 0..2;
+/// Rows whose sums of both halves registers hold.
+const MOST: usize = 4;
+
 /// The same for some k. Written out: loops of this size are not always unrolled, and places of registers and shifts must be
 /// known.
 macro_rules! steps {
@@ -129,9 +134,9 @@ impl Words for Avx2 {
         if fit == 0 {
             return [sums16, self.dot(sums, w, x)];
         }
-        sums16 = self.short_dot(sums16, !short(bits) && k.is_multiple_of(fit), w, x);
+        sums16 = self.short_dot(BOTH, sums16, !short(bits) && k.is_multiple_of(fit), w, x);
         if !short(bits) && (k + 1).is_multiple_of(fit) {
-            sums = self.add_products(sums, sums16, self.splat(0x0001_0001));
+            sums = self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001));
         }
         [sums16, sums]
     }
@@ -141,7 +146,7 @@ impl Words for Avx2 {
         match fit(bits) {
             0 => sums,
             fit if !short(bits) && count.is_multiple_of(fit) => sums,
-            _ => self.add_products(sums, sums16, self.splat(0x0001_0001)),
+            _ => self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001)),
         }
     }
 
@@ -188,7 +193,7 @@ impl Words for Avx2 {
             let w = self.load(&w[k]);
             for n in 0..N {
                 let x = self.splat(x[k][n]);
-                sums[n] = if k == 0 { self.products(w, x) } else { self.add_products(sums[n], w, x) };
+                sums[n] = if k == 0 { self.products(w, x) } else { self.add_products(BOTH, sums[n], w, x) };
             }
         });
         sums
@@ -235,6 +240,26 @@ impl Avx2 {
     #[inline(always)]
     fn panel_dots<const BITS: u32, const N: usize>(
         self,
+        sums: [W; N],
+        w: impl Quads<Avx2>,
+        x: &[[u32; N]; 8],
+    ) -> [W; N] {
+        if N > MOST && matches!(const { fit(BITS) }, 1..8) {
+            return self.runs(const { fit(BITS) }, sums, w, [self.splat(0x0001_0001); 2], x, 0..N);
+        }
+        if N <= MOST {
+            return self.half_dots::<BITS, N>(BOTH, sums, w, x);
+        }
+        let sums = self.half_dots::<BITS, N>(0..1, sums, w, x);
+        compiler_fence(Ordering::SeqCst);
+        self.half_dots::<BITS, N>(1..2, sums, w, x)
+    }
+
+    /// The same in some halves of vectors.
+    #[inline(always)]
+    fn half_dots<const BITS: u32, const N: usize>(
+        self,
+        halves: Range<usize>,
         mut sums: [W; N],
         w: impl Quads<Avx2>,
         x: &[[u32; N]; 8],
@@ -248,11 +273,11 @@ impl Avx2 {
                 steps!(k in 0 1 2 3 4 5 6 7 => {
                     let w = self.and(self.shr(w.quad(self, k), shift), self.splat(0x0f0f_0f0f));
                     for n in 0..N {
-                        short[n] = self.short_dot(short[n], k == 0, w, x[k][n]);
+                        short[n] = self.short_dot(halves.clone(), short[n], k == 0, w, x[k][n]);
                     }
                 });
                 for n in 0..N {
-                    sums[n] = self.add_products(sums[n], short[n], factor);
+                    sums[n] = self.add_products(halves.clone(), sums[n], short[n], factor);
                 }
                 // Nothing of the others is loaded before: there are no registers for it.
                 compiler_fence(Ordering::SeqCst);
@@ -266,9 +291,9 @@ impl Avx2 {
                     sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
-                short[n] = self.short_dot(short[n], k.is_multiple_of(fit), w, x[k][n]);
+                short[n] = self.short_dot(halves.clone(), short[n], k.is_multiple_of(fit), w, x[k][n]);
                 if (k + 1).is_multiple_of(fit) {
-                    sums[n] = self.add_products(sums[n], short[n], ones);
+                    sums[n] = self.add_products(halves.clone(), sums[n], short[n], ones);
                 }
             }
         });
@@ -307,28 +332,18 @@ impl Avx2 {
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
-        halves: &[u32; N],
+        sums_of_halves: &[u32; N],
     ) -> [<Avx2 as Floats>::F; N] {
-        let fit = const { if fit(BITS) > 4 { 4 } else { fit(BITS) } };
         let mut sums = [self.splat(0); N];
         if OFFSET > 0 {
             // SAFETY: `self` proves that the machine has AVX2.
             let offset =
                 self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
             for n in rows.clone() {
-                sums[n] = self.products(offset, self.splat(halves[n]));
+                sums[n] = self.products(offset, self.splat(sums_of_halves[n]));
             }
         }
-        let mut short = sums;
-        steps!(k in 0 1 2 3 4 5 6 7 => {
-            let w = w.quad(self, k);
-            for n in rows.clone() {
-                short[n] = self.short_dot(short[n], k.is_multiple_of(fit), w, x[k][n]);
-                if (k + 1).is_multiple_of(fit) {
-                    sums[n] = self.add_products(sums[n], short[n], factors[k / 4]);
-                }
-            }
-        });
+        sums = self.runs(const { fit(BITS) }, sums, w, factors, x, rows.clone());
         let mut floats = [self.splat_float(0.0); N];
         for n in rows.clone() {
             floats[n] = self.to_floats(sums[n]);
@@ -336,12 +351,68 @@ impl Avx2 {
         floats
     }
 
+    /// Products of bytes of which so many fit into 16 bits, times the first or the second factor. Vectors wait in registers, not
+    /// sums: each of 16 bits is widened as soon as it is complete.
+    #[inline(always)]
+    fn runs<const N: usize>(
+        self,
+        fit: usize,
+        sums: [W; N],
+        w: impl Quads<Avx2>,
+        factors: [W; 2],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+    ) -> [W; N] {
+        let fit = if fit < 4 { fit } else { 4 };
+        if N <= MOST && fit < 4 {
+            return self.half_runs(BOTH, fit, sums, w, factors, x, rows);
+        }
+        let sums = self.half_runs(0..1, fit, sums, w, factors, x, rows.clone());
+        compiler_fence(Ordering::SeqCst);
+        self.half_runs(1..2, fit, sums, w, factors, x, rows)
+    }
+
+    /// The same in some halves of vectors.
+    #[inline(always)]
+    fn half_runs<const N: usize>(
+        self,
+        halves: Range<usize>,
+        fit: usize,
+        mut sums: [W; N],
+        w: impl Quads<Avx2>,
+        factors: [W; 2],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+    ) -> [W; N] {
+        let none = self.splat(0);
+        steps!(first in 0 1 2 3 4 5 6 7 => {
+            if first % fit == 0 {
+                let mut quads = [none; 4];
+                steps!(k in 0 1 2 3 => {
+                    if k < fit {
+                        quads[k] = w.quad(self, first + k);
+                    }
+                });
+                for n in rows.clone() {
+                    let mut short = none;
+                    steps!(k in 0 1 2 3 => {
+                        if k < fit {
+                            short = self.short_dot(halves.clone(), short, k == 0, quads[k], x[(first + k) % 8][n]);
+                        }
+                    });
+                    sums[n] = self.add_products(halves.clone(), sums[n], short, factors[first / 4]);
+                }
+            }
+        });
+        sums
+    }
+
     /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
     #[inline(always)]
-    fn short_dot(self, sums: W, first: bool, w: W, x: u32) -> W {
+    fn short_dot(self, halves: Range<usize>, sums: W, first: bool, w: W, x: u32) -> W {
         let x = self.splat(x);
         let mut out = sums;
-        for i in 0..2 {
+        for i in halves {
             // SAFETY: `self` proves that the machine has AVX2.
             unsafe {
                 let products = _mm256_maddubs_epi16(w[i], x[i]);
@@ -369,12 +440,11 @@ impl Avx2 {
 
     /// Adds products of numbers of 16 bits.
     #[inline(always)]
-    fn add_products(self, sums: W, a: W, b: W) -> W {
-        let products = self.products(a, b);
+    fn add_products(self, halves: Range<usize>, sums: W, a: W, b: W) -> W {
         let mut out = sums;
-        for i in 0..2 {
+        for i in halves {
             // SAFETY: `self` proves that the machine has AVX2.
-            out[i] = unsafe { in_order(_mm256_add_epi32(sums[i], products[i])) };
+            out[i] = unsafe { in_order(_mm256_add_epi32(sums[i], _mm256_madd_epi16(a[i], b[i]))) };
         }
         out
     }
