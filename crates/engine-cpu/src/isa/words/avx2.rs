@@ -244,10 +244,11 @@ impl Avx2 {
         w: impl Quads<Avx2>,
         x: &[[u32; N]; 8],
     ) -> [W; N] {
-        if N > MOST && matches!(const { fit(BITS) }, 1..8) {
+        // Conditions that are known, so that the rest is not even compiled.
+        if const { N > MOST && matches!(fit(BITS), 1..8) } {
             return self.runs(const { fit(BITS) }, sums, w, [self.splat(0x0001_0001); 2], x, 0..N);
         }
-        if N <= MOST {
+        if const { N <= MOST } {
             return self.half_dots::<BITS, N>(BOTH, sums, w, x);
         }
         let sums = self.half_dots::<BITS, N>(0..1, sums, w, x);
