@@ -366,19 +366,18 @@ impl Avx2 {
     ) -> [W; N] {
         let fit = if fit < 4 { fit } else { 4 };
         if N <= MOST && fit < 4 {
-            return self.half_runs(BOTH, fit, sums, w, factors, x, rows);
+            return self.half_runs((BOTH, fit), sums, w, factors, x, rows);
         }
-        let sums = self.half_runs(0..1, fit, sums, w, factors, x, rows.clone());
+        let sums = self.half_runs((0..1, fit), sums, w, factors, x, rows.clone());
         compiler_fence(Ordering::SeqCst);
-        self.half_runs(1..2, fit, sums, w, factors, x, rows)
+        self.half_runs((1..2, fit), sums, w, factors, x, rows)
     }
 
-    /// The same in some halves of vectors.
+    /// The same in some halves of vectors, of whose products so many fit.
     #[inline(always)]
     fn half_runs<const N: usize>(
         self,
-        halves: Range<usize>,
-        fit: usize,
+        (halves, fit): (Range<usize>, usize),
         mut sums: [W; N],
         w: impl Quads<Avx2>,
         factors: [W; 2],
@@ -387,7 +386,7 @@ impl Avx2 {
     ) -> [W; N] {
         let none = self.splat(0);
         steps!(first in 0 1 2 3 4 5 6 7 => {
-            if first % fit == 0 {
+            if first.is_multiple_of(fit) {
                 let mut quads = [none; 4];
                 steps!(k in 0 1 2 3 => {
                     if k < fit {
