@@ -246,7 +246,7 @@ impl Avx2 {
     ) -> [W; N] {
         // Conditions that are known, so that the rest is not even compiled.
         if const { N > MOST && matches!(fit(BITS), 1..8) } {
-            return self.runs(const { fit(BITS) }, sums, w, [self.splat(0x0001_0001); 2], x, 0..N);
+            return self.runs::<BITS, N>(sums, w, [self.splat(0x0001_0001); 2], x, 0..N);
         }
         if const { N <= MOST } {
             return self.half_dots::<BITS, N>(BOTH, sums, w, x);
@@ -333,7 +333,7 @@ impl Avx2 {
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
-        sums_of_halves: &[u32; N],
+        halves: &[u32; N],
     ) -> [<Avx2 as Floats>::F; N] {
         let mut sums = [self.splat(0); N];
         if OFFSET > 0 {
@@ -341,10 +341,10 @@ impl Avx2 {
             let offset =
                 self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
             for n in rows.clone() {
-                sums[n] = self.products(offset, self.splat(sums_of_halves[n]));
+                sums[n] = self.products(offset, self.splat(halves[n]));
             }
         }
-        sums = self.runs(const { fit(BITS) }, sums, w, factors, x, rows.clone());
+        sums = self.runs::<BITS, N>(sums, w, factors, x, rows.clone());
         let mut floats = [self.splat_float(0.0); N];
         for n in rows.clone() {
             floats[n] = self.to_floats(sums[n]);
@@ -352,58 +352,63 @@ impl Avx2 {
         floats
     }
 
-    /// Products of bytes of which so many fit into 16 bits, times the first or the second factor. Vectors wait in registers, not
-    /// sums: each of 16 bits is widened as soon as it is complete.
+    /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened
+    /// as soon as no more fit into it, or four.
     #[inline(always)]
-    fn runs<const N: usize>(
+    fn runs<const BITS: u32, const N: usize>(
         self,
-        fit: usize,
         sums: [W; N],
         w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
     ) -> [W; N] {
-        let fit = if fit < 4 { fit } else { 4 };
-        if N <= MOST && fit < 4 {
-            return self.half_runs((BOTH, fit), sums, w, factors, x, rows);
+        if const { N <= MOST && fit(BITS) < 4 } {
+            return self.half_runs::<BITS, N>(BOTH, sums, w, factors, x, rows);
         }
-        let sums = self.half_runs((0..1, fit), sums, w, factors, x, rows.clone());
+        let sums = self.half_runs::<BITS, N>(0..1, sums, w, factors, x, rows.clone());
         compiler_fence(Ordering::SeqCst);
-        self.half_runs((1..2, fit), sums, w, factors, x, rows)
+        self.half_runs::<BITS, N>(1..2, sums, w, factors, x, rows)
     }
 
-    /// The same in some halves of vectors, of whose products so many fit.
+    /// The same in some halves of vectors.
     #[inline(always)]
-    fn half_runs<const N: usize>(
+    fn half_runs<const BITS: u32, const N: usize>(
         self,
-        (halves, fit): (Range<usize>, usize),
+        halves: Range<usize>,
         mut sums: [W; N],
         w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
     ) -> [W; N] {
-        let none = self.splat(0);
-        steps!(first in 0 1 2 3 4 5 6 7 => {
-            if first.is_multiple_of(fit) {
-                let mut quads = [none; 4];
-                steps!(k in 0 1 2 3 => {
-                    if k < fit {
-                        quads[k] = w.quad(self, first + k);
-                    }
-                });
+        macro_rules! run {
+            ($first:literal: $($k:literal)*) => {{
+                let quads = [$(w.quad(self, $k)),*];
                 for n in rows.clone() {
-                    let mut short = none;
-                    steps!(k in 0 1 2 3 => {
-                        if k < fit {
-                            short = self.short_dot(halves.clone(), short, k == 0, quads[k], x[(first + k) % 8][n]);
-                        }
-                    });
-                    sums[n] = self.add_products(halves.clone(), sums[n], short, factors[first / 4]);
+                    let mut short = self.splat(0);
+                    $(short = self.short_dot(halves.clone(), short, $k == $first, quads[$k - $first], x[$k][n]);)*
+                    sums[n] = self.add_products(halves.clone(), sums[n], short, factors[$first / 4]);
                 }
-            }
-        });
+            }};
+        }
+        if const { fit(BITS) >= 4 } {
+            run!(0: 0 1 2 3);
+            run!(4: 4 5 6 7);
+        } else if const { fit(BITS) >= 2 } {
+            run!(0: 0 1);
+            run!(2: 2 3);
+            run!(4: 4 5);
+            run!(6: 6 7);
+        } else {
+            steps!(k in 0 1 2 3 4 5 6 7 => {
+                let quad = w.quad(self, k);
+                for n in rows.clone() {
+                    let products = self.short_dot(halves.clone(), self.splat(0), true, quad, x[k][n]);
+                    sums[n] = self.add_products(halves.clone(), sums[n], products, factors[k / 4]);
+                }
+            });
+        }
         sums
     }
 
