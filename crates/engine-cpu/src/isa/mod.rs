@@ -11,7 +11,7 @@ mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use far::{Ahead, Cache, far};
+pub(crate) use far::{Ahead, Cache, STREAMS, far};
 pub use floats::Floats;
 pub use lanes::{F16x, LANES};
 pub use pairs::Pairs;

@@ -44,6 +44,8 @@ impl Words for Avx2 {
     const PANELS: usize = 1;
     const WHOLE: usize = 8;
     const KEEPS: bool = false;
+    const STREAMS: bool = true;
+    const ONCE: bool = true;
     /// Not even two products of 8 bits fit into 16.
     const WIDE: u32 = 8;
 
@@ -128,35 +130,44 @@ impl Words for Avx2 {
         if short(bits) { [self.splat(begin & 0xffff), self.splat(0)] } else { [self.splat(0), self.splat(begin)] }
     }
 
+    /// Sums of 16 bits are widened when the next ones begin.
     #[inline(always)]
-    fn add_dot(self, [mut sums16, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
+    fn add_dot(self, [sums16, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
         let fit = fit(bits);
         if fit == 0 {
             return [sums16, self.dot(sums, w, x)];
         }
-        sums16 = self.short_dot(BOTH, sums16, !short(bits) && k.is_multiple_of(fit), w, x);
-        if !short(bits) && (k + 1).is_multiple_of(fit) {
+        let first = !short(bits) && k.is_multiple_of(fit);
+        if first && k > 0 {
             sums = self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001));
         }
-        [sums16, sums]
+        [self.short_dot(BOTH, sums16, first, w, x), sums]
     }
 
     #[inline(always)]
-    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32, count: usize) -> W {
+    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32, _count: usize) -> W {
         match fit(bits) {
             0 => sums,
-            fit if !short(bits) && count.is_multiple_of(fit) => sums,
             _ => self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001)),
         }
     }
 
     /// What did not leave 16 bits is widened by the factor.
     #[inline(always)]
-    fn end_scaled(self, dots: [W; 2], bits: u32, a: W, at: usize) -> W {
-        if short(bits) {
+    fn end_scaled(self, dots: [W; 2], bits: u32, count: usize, offset: bool, a: W, at: usize) -> W {
+        if short(bits) || fit(bits) >= count && !offset {
             return self.products(dots[0], self.byte_factors(a, [at, at]));
         }
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, count))
+    }
+
+    #[inline(always)]
+    fn byte(self, a: W, at: usize) -> W {
+        let mut order = [-1; 16];
+        for (word, order) in order.iter_mut().step_by(4).enumerate() {
+            *order = (4 * word + at) as i8;
+        }
+        self.shuffled(a, order)
     }
 
     #[inline(always)]
@@ -301,7 +312,7 @@ impl Avx2 {
         sums
     }
 
-    /// Bytes that are also to be had with a sign go that way, for one or two rows.
+    /// For one or two rows bytes go with a sign, if that is to be had.
     #[inline(always)]
     fn panel_offset_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -312,14 +323,21 @@ impl Avx2 {
         fn is_signed<Q: Quads<Avx2>>(_: Q) -> bool {
             Q::SIGNED
         }
-        if N > 2 || !is_signed(w) {
+        if N > 2 || OFFSET != 128 {
             return self.panel_dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x);
         }
         let mut sums = [self.splat(0); N];
         steps!(k in 0 1 2 3 4 5 6 7 => {
-            let w = w.signed(self, k);
-            for n in 0..N {
-                sums[n] = self.signed_dot(sums[n], w, x[k][n]);
+            if is_signed(w) {
+                let w = w.signed(self, k);
+                for n in 0..N {
+                    sums[n] = self.signed_dot(sums[n], w, x[k][n]);
+                }
+            } else {
+                let w = w.quad(self, k);
+                for n in 0..N {
+                    sums[n] = self.less_128_dot(sums[n], w, x[k][n]);
+                }
             }
         });
         sums
@@ -443,6 +461,23 @@ impl Avx2 {
         out
     }
 
+    /// [`Words::dot`] with 128 subtracted from each byte of `w`, whose signs go to those of `x`, so that two products, of 128 times
+    /// 127 at most, fit into 16 bits.
+    #[inline(always)]
+    fn less_128_dot(self, sums: W, w: W, x: u32) -> W {
+        let x = self.splat(x);
+        let mut out = sums;
+        for i in 0..2 {
+            // SAFETY: `self` proves that the machine has AVX2.
+            unsafe {
+                let w = _mm256_xor_si256(w[i], _mm256_set1_epi8(-128));
+                let products = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x[i], w));
+                out[i] = in_order(_mm256_add_epi32(sums[i], _mm256_madd_epi16(products, _mm256_set1_epi16(1))));
+            }
+        }
+        out
+    }
+
     /// Adds products of numbers of 16 bits.
     #[inline(always)]
     fn add_products(self, halves: Range<usize>, sums: W, a: W, b: W) -> W {
@@ -465,11 +500,18 @@ impl Avx2 {
     /// Two bytes of each word, which have a sign, as its halves of 16 bits.
     #[inline(always)]
     fn byte_factors(self, a: W, at: [usize; 2]) -> W {
-        let order = byte_factors(at);
+        let a = self.shuffled(a, byte_factors(at));
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { [_mm256_srai_epi16::<8>(a[0]), _mm256_srai_epi16::<8>(a[1])] }
+    }
+
+    /// The bytes with these numbers of each quarter of a vector, 0 for those of -1.
+    #[inline(always)]
+    fn shuffled(self, a: W, order: [i8; 16]) -> W {
         // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from 16.
         unsafe {
             let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(order.as_ptr().cast()));
-            a.map(|a| _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(a, order)))
+            [_mm256_shuffle_epi8(a[0], order), _mm256_shuffle_epi8(a[1], order)]
         }
     }
 

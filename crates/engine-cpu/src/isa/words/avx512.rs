@@ -28,6 +28,8 @@ impl Words for Avx512 {
     const PANELS: usize = 2;
     const WHOLE: usize = 16;
     const KEEPS: bool = true;
+    const STREAMS: bool = false;
+    const ONCE: bool = false;
     const WIDE: u32 = 9;
 
     simply! {

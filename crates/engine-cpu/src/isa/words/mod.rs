@@ -50,6 +50,11 @@ pub trait Words: Floats {
     const WHOLE: usize;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
+    /// Whether one or two rows can go through several panels of a weight side by side, a block of each in turns.
+    const STREAMS: bool;
+    /// Whether one or two rows ask for weights without a look at where they should come: into the first cache alone. It takes
+    /// instructions, and there are none to spare.
+    const ONCE: bool;
     /// Bits of values from which on many rows take them as numbers of 16 bits, two in a word: see [`Words::wide_dots`].
     const WIDE: u32;
 
@@ -94,10 +99,11 @@ pub trait Words: Floats {
     fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;
     /// The sums of the first `count` vectors.
     fn end_dots(self, dots: Self::Dots, bits: u32, count: usize) -> Self::W;
-    /// The sums of the first four vectors times byte `at` of each word of `a`, which has a sign.
+    /// The sums of the first `count` vectors times byte `at` of each word of `a`, which has a sign; `offset`: whether they may have
+    /// begun with another word than 0.
     #[inline(always)]
-    fn end_scaled(self, dots: Self::Dots, bits: u32, a: Self::W, at: usize) -> Self::W {
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, 4))
+    fn end_scaled(self, dots: Self::Dots, bits: u32, count: usize, _offset: bool, a: Self::W, at: usize) -> Self::W {
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, count))
     }
 
     /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds to `sums[p][n]` those of quad k with `x[k][n]`. All
@@ -242,6 +248,15 @@ pub trait Words: Floats {
     fn weighted_bytes(self, a: Self::W, at: usize, halves: u32) -> Self::W {
         let [low, high] = self.split(halves);
         self.add(self.mul(self.signed_byte(a, at), low), self.mul(self.signed_byte(a, at + 1), high))
+    }
+
+    /// Byte `at` of each word, without a sign.
+    #[inline(always)]
+    fn byte(self, a: Self::W, at: usize) -> Self::W {
+        match at {
+            3 => self.shr(a, 24),
+            at => self.and(self.shr(a, 8 * at as u32), self.splat(255)),
+        }
     }
 
     /// Byte `at` of each word, which has a sign.

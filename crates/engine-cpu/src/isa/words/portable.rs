@@ -17,6 +17,8 @@ impl Words for Portable {
     const PANELS: usize = 1;
     const WHOLE: usize = 0;
     const KEEPS: bool = true;
+    const STREAMS: bool = false;
+    const ONCE: bool = false;
     const WIDE: u32 = 8;
 
     #[inline(always)]

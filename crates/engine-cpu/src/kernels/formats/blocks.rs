@@ -100,10 +100,7 @@ impl<I: Words> Blocks<'_, I> {
     /// Byte `j` of vectors of four each.
     #[inline(always)]
     pub(super) fn byte(self, of: &[W<I>; 4], j: usize) -> W<I> {
-        match j % 4 {
-            3 => self.isa.shr(of[j / 4], 24),
-            n => self.bits(of[j / 4], 8 * n as u32, 255),
-        }
+        self.isa.byte(of[j / 4], j % 4)
     }
 
     /// The negative.

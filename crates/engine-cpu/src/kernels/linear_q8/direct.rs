@@ -4,7 +4,7 @@ use super::super::formats::{Format, Packed, each_group};
 use super::shared::{self, far, fits, part};
 use super::side::{Columns, GROUPS, Side};
 use super::step::{begin, end, load, step, store};
-use crate::isa::{self, Ahead, Cache, F16x, LANES, Quads, Words};
+use crate::isa::{self, Ahead, Cache, F16x, LANES, Quads, STREAMS, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
 use std::marker::PhantomData;
@@ -34,25 +34,35 @@ impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
     }
 }
 
-/// The 16 columns of the result that a panel gives, of all rows.
+/// How many panels so many rows go through at once.
 #[inline(always)]
-pub(super) fn panel<I: Words, F: Format>(isa: I, panel: &[u8], x: &Side, sums: &mut [F16x]) {
+pub(super) fn streams<I: Words, F: Format>(rows: usize) -> usize {
+    if I::STREAMS && F::GROUPS == 1 && rows <= 2 { isa::far().streams.min(STREAMS) } else { 1 }
+}
+
+/// The columns of the result that so many panels give, of all rows. Of each block of rows those of a panel lie together, panel
+/// after panel.
+#[inline(always)]
+pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x: &Side, sums: &mut [F16x]) {
     sums.fill([0.0; LANES]);
     let all = x.count();
     // Rows that are not all side by side use some groups in turns, so that these come from memory once.
     let few = if x.blocks().count() == 1 { all } else { GROUPS };
     for from in (0..all).step_by(few.max(1)) {
         let groups = from..all.min(from + few);
-        let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
-        let panel = &panel[bytes(groups.start)..bytes(groups.end)];
         for (row, rows) in x.blocks() {
             let ahead = if row == 0 { ahead::<F>(x.rows()) } else { NOTHING };
             macro_rules! rows {
                 ($($n:literal)*) => {
                     match rows {
                         $($n if const { $n <= I::DIRECT } => {
-                            if let Some(sums) = sums[row..].first_chunk_mut() {
-                                add::<I, F, $n>(isa, panel, &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()], ahead, sums);
+                            let x = &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()];
+                            let sums = sums[row * count..].as_chunks_mut().0;
+                            if const { I::STREAMS && F::GROUPS == 1 && $n <= 2 } {
+                                side_by_side::<I, F, $n>(isa, panels, &mut sums[..count], from, x, ahead);
+                            } else if let Some(sums) = sums.first_mut() {
+                                let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
+                                add::<I, F, $n>(isa, &panels[bytes(groups.start)..bytes(groups.end)], x, ahead, sums);
                             }
                         })*
                         _ => {}
@@ -119,4 +129,39 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
         sums = end::<I, F, N>(isa, sums, head.d, before);
     }
     store(isa, sums, out);
+}
+
+/// Adds groups from `first` on of some panels, whose blocks are of one group: one of each panel in turns, since some processors read
+/// several streams faster than one, if these change every few hundred bytes.
+#[inline(always)]
+fn side_by_side<I: Words, F: Format, const N: usize>(
+    isa: I,
+    panels: &[u8],
+    out: &mut [[F16x; N]],
+    first: usize,
+    x: &[Columns<N>],
+    ahead: Ahead,
+) {
+    let (size, length) = (ROWS * F::BYTES, panels.len() / out.len().max(1));
+    let mut sums = [[isa.splat_float(0.0); N]; STREAMS];
+    for (sums, out) in sums.iter_mut().zip(&*out) {
+        *sums = load(isa, out);
+    }
+    for (i, x) in x.iter().enumerate() {
+        let at = (first + i) * size;
+        // Behind a panel lie the others, and then those that take their places.
+        let others = if at + ahead.bytes < length { 0 } else { panels.len() - length };
+        let from = Ahead { bytes: ahead.bytes + others, ..ahead };
+        for (p, sums) in sums[..out.len()].iter_mut().enumerate() {
+            let blocks = &panels[p * length + at..][..size];
+            let head = F::head(isa, blocks);
+            let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
+            let q = Asking { q, from, g: 0 };
+            step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, 0)], x, from_mut(sums));
+            compiler_fence(Ordering::SeqCst);
+        }
+    }
+    for (sums, out) in sums.iter().zip(out) {
+        store(isa, *sums, out);
+    }
 }

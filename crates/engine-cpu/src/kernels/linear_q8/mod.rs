@@ -88,7 +88,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
             x.start::<F>();
         }
         let at_once = match (direct, wide) {
-            (true, _) => 1,
+            (true, _) => direct::streams::<I, F>(rows),
             (false, true) => PANELS / 2,
             (false, false) => PANELS,
         };
@@ -101,7 +101,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
             let panels = rows16(&weight.w, panel, wide, packed);
             let sums = &mut sums[..rows * wide * LANES];
             if direct {
-                direct::panel::<I, F>(isa, panels, x, sums.as_chunks_mut().0);
+                direct::panels::<I, F>(isa, panels, wide, x, sums.as_chunks_mut().0);
             } else {
                 chunk::panels::<I, F>(isa, panels, x, unpacked, sums.as_chunks_mut().0);
             }

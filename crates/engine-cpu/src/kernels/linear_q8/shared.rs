@@ -48,7 +48,14 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: Ahead, at: usize, count
 pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: Ahead, first: usize, of: usize, i: usize) {
     let lines = (blocks.len() / of).div_ceil(64);
     let (begin, end) = (i * lines / 8, (i + 1) * lines / 8);
-    far(isa, blocks, from, first * blocks.len() / 8 + 64 * begin, 64 * (end - begin));
+    let at = first * blocks.len() / 8 + 64 * begin;
+    if const { !I::ONCE } {
+        return far(isa, blocks, from, at, 64 * (end - begin));
+    }
+    let next = blocks.as_ptr().wrapping_add(from.bytes).wrapping_add(at);
+    for line in 0..end - begin {
+        isa.prefetch_once(next.wrapping_add(64 * line));
+    }
 }
 
 /// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks that lie so far behind these.
@@ -135,12 +142,12 @@ fn pair<I: Words, F: Format, const N: usize>(
             let d = isa.product(isa.product(head.d, shift), isa.to_floats(scale));
             for n in 0..N {
                 let x = &x[first + $g];
-                let dots = isa.end_dots(dots[$g][n], F::BITS, 8);
                 let mut u = if N > 2 {
-                    isa.product(d, isa.to_floats(dots))
+                    isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], F::BITS, 8)))
                 } else {
-                    let dots = isa.mul(isa.sar(dots, left[$g]), scale);
-                    isa.product(head.d, isa.to_floats(dots))
+                    let j = first + $g;
+                    let scaled = isa.end_scaled(dots[$g][n], F::BITS, 8, F::OFFSET > 0, head.scale[j / 4], j % 4);
+                    isa.product(head.d, isa.to_floats(isa.sar(scaled, left[$g])))
                 };
                 if F::MINIMUM {
                     u = isa.fma(m, isa.splat_float(f32::from_bits(x[FIRST][n])), u);
@@ -210,7 +217,7 @@ fn four<I: Words, F: Format, const N: usize>(
                 ($g:literal) => {{
                     let j = 2 * (first + $g) + $half;
                     for n in 0..N {
-                        let scaled = isa.end_scaled(dots[$g][n], F::BITS, head.scale[j / 4], j % 4);
+                        let scaled = isa.end_scaled(dots[$g][n], F::BITS, 4, F::OFFSET > 0, head.scale[j / 4], j % 4);
                         totals[$g][n] = isa.add(totals[$g][n], scaled);
                     }
                 }};
