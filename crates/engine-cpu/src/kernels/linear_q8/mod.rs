@@ -10,6 +10,8 @@ mod direct;
 mod shared;
 mod side;
 mod step;
+#[cfg(test)]
+mod tests;
 mod unpacked;
 
 pub(super) use side::Side;

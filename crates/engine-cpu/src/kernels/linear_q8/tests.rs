@@ -1,0 +1,81 @@
+//! What depends on the processor, not only on its set, is tested here for all processors.
+#![cfg(target_arch = "x86_64")]
+
+use super::direct;
+use super::side::Side;
+use crate::isa::{Avx2, Body, F16x, Isa, LANES, STREAMS};
+use crate::kernels::formats::{Format, with_format};
+use crate::kernels::product::Activations;
+use crate::panel::{ROWS, pack};
+use inkstone_tensor::{DType, Dim, Type};
+use std::marker::PhantomData;
+
+/// Groups of a row.
+const K: usize = 7;
+
+struct Panels<'a, F> {
+    isa: Avx2,
+    panels: &'a [u8],
+    count: usize,
+    x: &'a Side,
+    sums: &'a mut [F16x],
+    format: PhantomData<F>,
+}
+
+impl<F: Format> Body for Panels<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        direct::panels::<Avx2, F>(self.isa, self.panels, self.count, self.x, self.sums);
+    }
+}
+
+/// Panels of random blocks give the same sums whether they are read side by side or one after the other.
+fn agrees<I: Isa, F: Format>(isa: Avx2, dtype: DType, seed: &mut u64) {
+    let _set: PhantomData<I> = PhantomData;
+    let mut random = || {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 56) as u8
+    };
+    let row = K * F::BYTES;
+    let rows: Vec<u8> = (0..STREAMS * ROWS * row).map(|_| random()).collect();
+    let mut panels = vec![0; rows.len()];
+    for (rows, panel) in rows.chunks_exact(ROWS * row).zip(panels.chunks_exact_mut(ROWS * row)) {
+        pack(dtype, rows, row, panel);
+    }
+    for n in [1, 2, 3] {
+        let values: Vec<f32> = (0..n * K * 32).map(|_| f32::from(random() as i8)).collect();
+        let ty = Type::new(DType::Q8_A, Dim::N(n), K * 32);
+        let mut bytes = vec![0; n * ty.row_bytes() as usize];
+        DType::Q8_A.info().encode.unwrap()(&values, &mut bytes);
+        let mut x = Side::default();
+        x.pack::<Avx2>(Activations::new(ty, &bytes));
+        x.start::<F>();
+        let mut sums = |count: usize| {
+            let mut sums = vec![[0.0; LANES]; n * STREAMS];
+            for (panels, sums) in panels.chunks(count * ROWS * row).zip(sums.chunks_mut(n * count)) {
+                isa.run(Panels { isa, panels, count, x: &x, sums, format: PhantomData::<F> });
+            }
+            sums.as_flattened().iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
+        };
+        let alone = sums(1);
+        assert!(alone.iter().any(|sum| f32::from_bits(*sum).is_finite()), "{dtype}");
+        // More than two rows are of blocks of rows, in whose order sums of several panels would lie.
+        for count in if n <= 2 { 1..=STREAMS } else { 1..=1 } {
+            assert_eq!(sums(count), alone, "{dtype}: {n} rows, {count} panels");
+        }
+    }
+}
+
+#[test]
+fn panels_side_by_side_give_the_bits_of_one_after_the_other() {
+    let Some(isa) = Avx2::detect() else {
+        eprintln!("skipped: no AVX2 here");
+        return;
+    };
+    let mut seed = 11;
+    for dtype in [DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q8_0, DType::IQ4_NL, DType::MXFP4] {
+        with_format!(dtype, agrees::<Avx2>(isa, dtype, &mut seed));
+    }
+}
