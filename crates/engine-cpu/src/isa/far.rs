@@ -27,7 +27,7 @@ pub(crate) struct Far {
     pub(crate) many: Ahead,
     /// Bytes; who asks knows the cache.
     pub(crate) floats: usize,
-    /// Panels of blocks of one group that one or two rows go through side by side, where the set can: [`STREAMS`] at most.
+    /// Panels that one or two rows go through side by side, where the set can: [`STREAMS`] at most.
     pub(crate) streams: usize,
 }
 
@@ -74,8 +74,8 @@ const INTEL: Far = Far {
 /// Reads four streams a fifth faster than one, since it asks for what comes next in each.
 #[cfg(target_arch = "x86_64")]
 const ZEN3: Far = Far {
-    single: ahead(KB / 2, Cache::Once),
-    blocks: ahead(2 * KB, Cache::Once),
+    single: ahead(512, Cache::Once),
+    blocks: ahead(768, Cache::Once),
     many: ahead(4 * KB, Cache::Second),
     floats: KB,
     streams: 4,
@@ -150,7 +150,7 @@ mod tests {
         let (zen3, zen4, zen5, sapphire) = (0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x0008_06f8);
         assert_eq!([zen3, zen4, zen5, sapphire].map(family), [25, 25, 26, 6]);
         let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks.bytes;
-        assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [2 << 10, 0, 8 << 10]);
+        assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [768, 0, 8 << 10]);
         assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks.bytes, 8 << 10);
         assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);
     }

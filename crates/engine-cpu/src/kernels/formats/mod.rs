@@ -36,6 +36,34 @@ pub(super) struct Head<I: Words> {
     pub upper: [I::W; 8],
 }
 
+impl<I: Words> Head<I> {
+    /// That of blocks that are all zero.
+    #[inline(always)]
+    pub(super) fn none(isa: I) -> Head<I> {
+        let (zero, none) = (isa.splat_float(0.0), [isa.splat(0); 4]);
+        Head { d: zero, m: zero, scale: none, minimum: none, upper: [isa.splat(0); 8] }
+    }
+
+    /// What the format uses of another one: vector by vector, where the compiler would call for a copy.
+    #[inline(always)]
+    pub(super) fn set<F: Format>(&mut self, head: Head<I>) {
+        let words = if F::HALVES { 4 } else { 2 };
+        self.d = head.d;
+        for i in 0..words {
+            self.scale[i] = head.scale[i];
+        }
+        if F::MINIMUM {
+            self.m = head.m;
+            for i in 0..words {
+                self.minimum[i] = head.minimum[i];
+            }
+        }
+        if F::UPPER {
+            self.upper = head.upper;
+        }
+    }
+}
+
 /// The q of a group of a column of blocks, which is number `first + at`: of those from `first` on that share bytes the one `at`,
 /// which should be a constant (see [`each_group`]).
 #[derive(Clone, Copy)]
@@ -82,6 +110,8 @@ pub(super) trait Format: Copy {
     const BITS: u32;
     /// Whether scales are of 16 values.
     const HALVES: bool = false;
+    /// Whether [`Head::upper`] is used.
+    const UPPER: bool = false;
     /// Whether there are minima.
     const MINIMUM: bool = false;
     /// Whether the scale of a block is multiplied with the sum of its groups, since each has one product of floats beside it: where

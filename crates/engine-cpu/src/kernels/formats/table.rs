@@ -168,7 +168,7 @@ format!(Q4K, 8, 144, 4, 0, MINIMUM: bool = true, SHARED: usize = 2, SHIFTS: [u32
     };
     scale |b, head, j| b.byte(&head.scale, j);
     minimum |b, head, j| b.byte(&head.minimum, j));
-format!(Q5K, 8, 176, 5, 0, MINIMUM: bool = true, SHARED: usize = 2;
+format!(Q5K, 8, 176, 5, 0, MINIMUM: bool = true, UPPER: bool = true, SHARED: usize = 2;
     head |b| {
         let (d, m) = (b.halves(0), b.minus(b.halves(32)));
         let [scale, minimum] = b.six_bits(64);

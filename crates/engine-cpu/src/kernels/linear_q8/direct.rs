@@ -1,7 +1,7 @@
 //! A few rows of a step: each group is unpacked into registers and used by all of them.
 
-use super::super::formats::{Format, Packed, each_group};
-use super::shared::{self, far, fits, part};
+use super::super::formats::{Format, Head, Packed, each_group};
+use super::shared::{self, Column, far, fits, part};
 use super::side::{Columns, GROUPS, Side};
 use super::step::{begin, end, load, step, store};
 use crate::isa::{self, Ahead, Cache, F16x, LANES, Quads, STREAMS, Words};
@@ -37,7 +37,16 @@ impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
 /// How many panels so many rows go through at once.
 #[inline(always)]
 pub(super) fn streams<I: Words, F: Format>(rows: usize) -> usize {
-    if I::STREAMS && F::GROUPS == 1 && rows <= 2 { isa::far().streams.min(STREAMS) } else { 1 }
+    if is_side_by_side::<I, F>(rows) { isa::far().streams.min(STREAMS) } else { 1 }
+}
+
+/// Whether some panels can go through so many rows side by side.
+pub(super) const fn is_side_by_side<I: Words, F: Format>(rows: usize) -> bool {
+    match rows {
+        1 => I::STREAMS && (F::GROUPS == 1 || fits::<I, F, 1>()),
+        2 => I::STREAMS && (F::GROUPS == 1 || fits::<I, F, 2>()),
+        _ => false,
+    }
 }
 
 /// The columns of the result that so many panels give, of all rows. Of each block of rows those of a panel lie together, panel
@@ -58,9 +67,12 @@ pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x
                         $($n if const { $n <= I::DIRECT } => {
                             let x = &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()];
                             let sums = sums[row * count..].as_chunks_mut().0;
-                            if const { I::STREAMS && F::GROUPS == 1 && $n <= 2 } {
+                            // One panel of blocks of several groups needs less: its sums and scales stay in registers.
+                            if const { is_side_by_side::<I, F>($n) } && (F::GROUPS == 1 || count > 1) {
                                 side_by_side::<I, F, $n>(isa, panels, &mut sums[..count], from, x, ahead);
-                            } else if let Some(sums) = sums.first_mut() {
+                            } else if const { F::GROUPS > 1 || !is_side_by_side::<I, F>($n) }
+                                && let Some(sums) = sums.first_mut()
+                            {
                                 let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
                                 add::<I, F, $n>(isa, &panels[bytes(groups.start)..bytes(groups.end)], x, ahead, sums);
                             }
@@ -92,11 +104,14 @@ fn ahead<F: Format>(rows: usize) -> Ahead {
 #[inline(always)]
 fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>], from: Ahead, out: &mut [F16x; N]) {
     let (mut sums, format) = (load(isa, out), PhantomData::<F>);
+    let mut head = Head::none(isa);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
             if let Some(x) = x.first_chunk() {
-                shared::block::<I, F, N>(isa, blocks, x, from, &mut sums);
+                let (length, size) = (blocks.len(), blocks.len());
+                let column = Column { panels: blocks, count: 1, length, at: 0, size, ahead: from };
+                shared::block::<I, F, N, 1>(isa, column, x, from_mut(&mut head), from_mut(&mut sums));
             }
             continue;
         }
@@ -131,8 +146,7 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
     store(isa, sums, out);
 }
 
-/// Adds groups from `first` on of some panels, whose blocks are of one group: one of each panel in turns, since some processors read
-/// several streams faster than one, if these change every few hundred bytes.
+/// Adds groups from `first` on of some panels, of which a piece of each is used in turns: see [`Column`].
 #[inline(always)]
 fn side_by_side<I: Words, F: Format, const N: usize>(
     isa: I,
@@ -142,24 +156,28 @@ fn side_by_side<I: Words, F: Format, const N: usize>(
     x: &[Columns<N>],
     ahead: Ahead,
 ) {
-    let (size, length) = (ROWS * F::BYTES, panels.len() / out.len().max(1));
-    let mut sums = [[isa.splat_float(0.0); N]; STREAMS];
+    let (count, size) = (out.len().min(STREAMS), ROWS * F::BYTES);
+    let length = panels.len() / count.max(1);
+    let mut column = Column { panels, count, length, at: first / F::GROUPS * size, size, ahead };
+    let (mut sums, mut heads) = ([[isa.splat_float(0.0); N]; STREAMS], [Head::none(isa); STREAMS]);
     for (sums, out) in sums.iter_mut().zip(&*out) {
         *sums = load(isa, out);
     }
-    for (i, x) in x.iter().enumerate() {
-        let at = (first + i) * size;
-        // Behind a panel lie the others, and then those that take their places.
-        let others = if at + ahead.bytes < length { 0 } else { panels.len() - length };
-        let from = Ahead { bytes: ahead.bytes + others, ..ahead };
-        for (p, sums) in sums[..out.len()].iter_mut().enumerate() {
-            let blocks = &panels[p * length + at..][..size];
-            let head = F::head(isa, blocks);
-            let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
-            let q = Asking { q, from, g: 0 };
-            step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, 0)], x, from_mut(sums));
-            compiler_fence(Ordering::SeqCst);
+    for x in x.chunks_exact(F::GROUPS) {
+        if const { F::GROUPS == 1 } {
+            let from = column.ahead(0);
+            for (p, sums) in sums[..count].iter_mut().enumerate() {
+                let blocks = column.blocks(p);
+                let head = F::head(isa, blocks);
+                let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
+                let q = Asking { q, from, g: 0 };
+                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, 0)], &x[0], from_mut(sums));
+                compiler_fence(Ordering::SeqCst);
+            }
+        } else if let Some(x) = x.first_chunk() {
+            shared::block::<I, F, N, STREAMS>(isa, column, x, &mut heads, &mut sums);
         }
+        column.at += size;
     }
     for (sums, out) in sums.iter().zip(out) {
         store(isa, *sums, out);

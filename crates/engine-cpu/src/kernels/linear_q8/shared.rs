@@ -58,34 +58,83 @@ pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: Ahead, first: usize, o
     }
 }
 
-/// Adds a column of blocks times `N` rows of a step to `sums`, and asks for the blocks that lie so far behind these.
+/// A column of blocks of each of some panels that lie one after the other. A piece of each is used in turns: some processors read
+/// several streams faster than one, if these change every few hundred bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Column<'a> {
+    pub(super) panels: &'a [u8],
+    /// How many there are.
+    pub(super) count: usize,
+    /// Bytes of a panel.
+    pub(super) length: usize,
+    /// Where the block of a panel begins, and its bytes.
+    pub(super) at: usize,
+    pub(super) size: usize,
+    pub(super) ahead: Ahead,
+}
+
+impl<'a> Column<'a> {
+    /// The block of panel `p`.
+    #[inline(always)]
+    pub(super) fn blocks(self, p: usize) -> &'a [u8] {
+        &self.panels[self.length * p + self.at..][..self.size]
+    }
+
+    /// What the part of a block from byte `at` on asks for. Behind a panel lie the others, and then those that take their places.
+    #[inline(always)]
+    pub(super) fn ahead(self, at: usize) -> Ahead {
+        let others = if self.at + at + self.ahead.bytes < self.length { 0 } else { self.panels.len() - self.length };
+        Ahead { bytes: self.ahead.bytes + others, ..self.ahead }
+    }
+}
+
+/// Adds a column of blocks times `N` rows of a step to the sums of each panel, and asks for the blocks that lie so far behind these.
 #[inline(always)]
-pub(super) fn block<I: Words, F: Format, const N: usize>(
+pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
-    blocks: &[u8],
+    column: Column,
     x: &[Columns<N>; 8],
-    from: Ahead,
-    sums: &mut [I::F; N],
+    heads: &mut [Head<I>; P],
+    sums: &mut [[I::F; N]; P],
 ) {
-    let head = F::head(isa, blocks);
     let before = *sums;
-    *sums = begin::<I, F, N>(isa, before);
+    for p in 0..column.count {
+        heads[p].set::<F>(F::head(isa, column.blocks(p)));
+        sums[p] = begin::<I, F, N>(isa, before[p]);
+    }
     compiler_fence(Ordering::SeqCst);
     macro_rules! pair {
         ($first:literal) => {{
-            pair::<I, F, N>(isa, blocks, &head, $first, x, from, sums);
+            let from = column.ahead(column.size / 8 * $first);
+            for p in 0..column.count {
+                pair::<I, F, N>(isa, column.blocks(p), &heads[p], $first, x, from, &mut sums[p]);
+            }
         }};
     }
     macro_rules! four {
         ($first:literal) => {{
-            four::<I, F, N>(isa, blocks, &head, $first, x, from, sums);
+            let mut totals = [[[isa.splat(0); N]; 4]; P];
+            macro_rules! half {
+                ($half:literal) => {{
+                    let from = column.ahead(column.size / 8 * ($first + 2 * $half));
+                    for p in 0..column.count {
+                        half::<I, F, N>(isa, column.blocks(p), &heads[p], [$first, $half], x, from, &mut totals[p]);
+                    }
+                }};
+            }
+            each!(half: 0, 1);
+            for p in 0..column.count {
+                four::<I, F, N>(isa, &heads[p], $first, x, &totals[p], &mut sums[p]);
+            }
         }};
     }
     match F::SHARED {
         2 => each!(pair: 0, 2, 4, 6),
         _ => each!(four: 0, 4),
     }
-    *sums = end::<I, F, N>(isa, *sums, head.d, before);
+    for p in 0..column.count {
+        sums[p] = end::<I, F, N>(isa, sums[p], heads[p].d, before[p]);
+    }
 }
 
 /// How many bits too far up values stay.
@@ -166,67 +215,75 @@ fn minimum<I: Words, F: Format>(isa: I, head: &Head<I>, g: usize) -> I::F {
     isa.product(head.m, isa.to_floats(F::minimum(isa, head, g)))
 }
 
-/// Four groups with scales of 16 values.
+/// Half `half` of four groups with scales of 16 values: adds the sums of their products, times their scales, to `totals`.
 #[inline(always)]
-fn four<I: Words, F: Format, const N: usize>(
+fn half<I: Words, F: Format, const N: usize>(
     isa: I,
     blocks: &[u8],
     head: &Head<I>,
-    first: usize,
+    [first, half]: [usize; 2],
     x: &[Columns<N>; 8],
     from: Ahead,
+    totals: &mut [[I::W; N]; 4],
+) {
+    let left = left::<I, F>(isa);
+    let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 4];
+    macro_rules! begin {
+        ($g:literal) => {{
+            for n in 0..N {
+                let begin = if F::OFFSET > 0 { x[first + $g][FIRST + half][n] } else { 0 };
+                dots[$g][n] = isa.begin_dots(F::BITS, begin);
+            }
+        }};
+    }
+    macro_rules! vectors {
+        ($i:literal) => {{
+            part(isa, blocks, from, first, 2, 4 * half + $i);
+            // Each as late as possible, since there are no registers for all four; but those whose sums are widened on
+            // the way are better made before.
+            let words = F::words(isa, blocks, head, first, 4 * half + $i);
+            macro_rules! dots {
+                ($g:literal) => {{
+                    let q = match F::BITS {
+                        5.. => words[$g],
+                        _ => F::words(isa, blocks, head, first, 4 * half + $i)[$g],
+                    };
+                    let q = isa.shr(q, F::SHIFTS[$g] - left[$g]);
+                    for n in 0..N {
+                        let x = x[first + $g][4 * half + $i][n];
+                        dots[$g][n] = isa.add_dot(dots[$g][n], F::BITS, $i, q, x);
+                    }
+                }};
+            }
+            each!(dots: 0, 1, 2, 3);
+            compiler_fence(Ordering::SeqCst);
+        }};
+    }
+    macro_rules! total {
+        ($g:literal) => {{
+            let j = 2 * (first + $g) + half;
+            for n in 0..N {
+                let scaled = isa.end_scaled(dots[$g][n], F::BITS, 4, F::OFFSET > 0, head.scale[j / 4], j % 4);
+                totals[$g][n] = isa.add(totals[$g][n], scaled);
+            }
+        }};
+    }
+    each!(begin: 0, 1, 2, 3);
+    each!(vectors: 0, 1, 2, 3);
+    each!(total: 0, 1, 2, 3);
+}
+
+/// Adds four groups, of which [`half`] has the integers.
+#[inline(always)]
+fn four<I: Words, F: Format, const N: usize>(
+    isa: I,
+    head: &Head<I>,
+    first: usize,
+    x: &[Columns<N>; 8],
+    totals: &[[I::W; N]; 4],
     sums: &mut [I::F; N],
 ) {
     let left = left::<I, F>(isa);
-    let mut totals = [[isa.splat(0); N]; 4];
-    macro_rules! half {
-        ($half:literal) => {{
-            let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 4];
-            macro_rules! begin {
-                ($g:literal) => {{
-                    for n in 0..N {
-                        let begin = if F::OFFSET > 0 { x[first + $g][FIRST + $half][n] } else { 0 };
-                        dots[$g][n] = isa.begin_dots(F::BITS, begin);
-                    }
-                }};
-            }
-            macro_rules! vectors {
-                ($i:literal) => {{
-                    part(isa, blocks, from, first, 2, 4 * $half + $i);
-                    // Each as late as possible, since there are no registers for all four; but those whose sums are widened on
-                    // the way are better made before.
-                    let words = F::words(isa, blocks, head, first, 4 * $half + $i);
-                    macro_rules! dots {
-                        ($g:literal) => {{
-                            let q = match F::BITS {
-                                5.. => words[$g],
-                                _ => F::words(isa, blocks, head, first, 4 * $half + $i)[$g],
-                            };
-                            let q = isa.shr(q, F::SHIFTS[$g] - left[$g]);
-                            for n in 0..N {
-                                let x = x[first + $g][4 * $half + $i][n];
-                                dots[$g][n] = isa.add_dot(dots[$g][n], F::BITS, $i, q, x);
-                            }
-                        }};
-                    }
-                    each!(dots: 0, 1, 2, 3);
-                    compiler_fence(Ordering::SeqCst);
-                }};
-            }
-            macro_rules! total {
-                ($g:literal) => {{
-                    let j = 2 * (first + $g) + $half;
-                    for n in 0..N {
-                        let scaled = isa.end_scaled(dots[$g][n], F::BITS, 4, F::OFFSET > 0, head.scale[j / 4], j % 4);
-                        totals[$g][n] = isa.add(totals[$g][n], scaled);
-                    }
-                }};
-            }
-            each!(begin: 0, 1, 2, 3);
-            each!(vectors: 0, 1, 2, 3);
-            each!(total: 0, 1, 2, 3);
-        }};
-    }
     macro_rules! finish {
         ($g:literal) => {{
             let x = &x[first + $g];
@@ -242,6 +299,5 @@ fn four<I: Words, F: Format, const N: usize>(
             }
         }};
     }
-    each!(half: 0, 1);
     each!(finish: 0, 1, 2, 3);
 }
