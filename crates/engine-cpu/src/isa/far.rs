@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_row_pass_by_the_caches_that_weights_pass_by() {
-        let [intel, zen5] = [&b"GenuineIntel", b"AuthenticAMD"].map(|maker| of(maker, 26, true));
+        let [intel, zen5] = ["GenuineIntel", "AuthenticAMD"].map(|maker| of(maker.as_bytes(), 26, true));
         assert_eq!([zen5.keys(1), zen5.keys(2), intel.keys(1)], [Cache::Once, Cache::Second, Cache::Second]);
     }
 }

@@ -145,7 +145,7 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
-    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32, _count: usize) -> W {
+    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32) -> W {
         match fit(bits) {
             0 => sums,
             _ => self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001)),
@@ -158,7 +158,7 @@ impl Words for Avx2 {
         if short(bits) || fit(bits) >= count && !offset {
             return self.products(dots[0], self.byte_factors(a, [at, at]));
         }
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, count))
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits))
     }
 
     #[inline(always)]

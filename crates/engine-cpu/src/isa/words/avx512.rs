@@ -71,7 +71,7 @@ impl Words for Avx512 {
         unsafe { in_order(self.dot(dots, w, x)) }
     }
     #[inline(always)]
-    fn end_dots(self, dots: __m512i, _bits: u32, _count: usize) -> __m512i {
+    fn end_dots(self, dots: __m512i, _bits: u32) -> __m512i {
         dots
     }
 

@@ -97,13 +97,13 @@ pub trait Words: Floats {
     fn begin_dots(self, bits: u32, begin: u32) -> Self::Dots;
     /// [`Words::dot`] of vector `k` of a row of them, the first one being 0; all bytes of `w` are below 2 to the power of `bits`.
     fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;
-    /// The sums of the first `count` vectors.
-    fn end_dots(self, dots: Self::Dots, bits: u32, count: usize) -> Self::W;
-    /// The sums of the first `count` vectors times byte `at` of each word of `a`, which has a sign; `offset`: whether they may have
-    /// begun with another word than 0.
+    /// The sums of all vectors.
+    fn end_dots(self, dots: Self::Dots, bits: u32) -> Self::W;
+    /// The sums of all vectors, of which there are `count`, times byte `at` of each word of `a`, which has a sign; `offset`: whether
+    /// they may have begun with another word than 0.
     #[inline(always)]
-    fn end_scaled(self, dots: Self::Dots, bits: u32, count: usize, _offset: bool, a: Self::W, at: usize) -> Self::W {
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits, count))
+    fn end_scaled(self, dots: Self::Dots, bits: u32, _count: usize, _offset: bool, a: Self::W, at: usize) -> Self::W {
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits))
     }
 
     /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds to `sums[p][n]` those of quad k with `x[k][n]`. All

@@ -100,7 +100,7 @@ impl Words for Portable {
         self.dot(dots, w, x)
     }
     #[inline(always)]
-    fn end_dots(self, dots: [u32; LANES], _bits: u32, _count: usize) -> [u32; LANES] {
+    fn end_dots(self, dots: [u32; LANES], _bits: u32) -> [u32; LANES] {
         dots
     }
 

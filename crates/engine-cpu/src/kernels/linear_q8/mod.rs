@@ -90,7 +90,9 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
             x.start::<F>();
         }
         let at_once = match (direct, wide) {
-            (true, _) => direct::streams::<I, F>(rows),
+            (true, _) if weight.w.layout == PANEL16 => direct::streams::<I, F>(rows),
+            // Panels that are made here stay in the first cache.
+            (true, _) => 1,
             (false, true) => PANELS / 2,
             (false, false) => PANELS,
         };

@@ -192,7 +192,7 @@ fn pair<I: Words, F: Format, const N: usize>(
             for n in 0..N {
                 let x = &x[first + $g];
                 let mut u = if N > 2 {
-                    isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], F::BITS, 8)))
+                    isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], F::BITS)))
                 } else {
                     let j = first + $g;
                     let scaled = isa.end_scaled(dots[$g][n], F::BITS, 8, F::OFFSET > 0, head.scale[j / 4], j % 4);

@@ -2,8 +2,9 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::direct;
+use super::shared::Column;
 use super::side::Side;
-use crate::isa::{Avx2, Body, F16x, Isa, LANES, STREAMS};
+use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS};
 use crate::kernels::formats::{ALL, Format, with_format};
 use crate::kernels::product::Activations;
 use crate::panel::{ROWS, pack};
@@ -79,4 +80,17 @@ fn panels_side_by_side_give_the_bits_of_one_after_the_other() {
     for &dtype in ALL {
         with_format!(dtype, agrees::<Avx2>(isa, dtype, &mut seed));
     }
+}
+
+/// A panel asks for what comes next in it, and near its end for the beginning of the one that takes its place: three others lie
+/// between them.
+#[test]
+fn behind_a_panel_the_next_in_its_place_is_asked_for() {
+    let panels = vec![0; STREAMS * 1_000];
+    let ahead = Ahead { bytes: 300, into: Cache::Once };
+    let column = |at| Column { panels: &panels, count: STREAMS, length: 1_000, at, size: 250, ahead };
+    assert_eq!([column(0).ahead(0), column(500).ahead(199)], [ahead; 2]);
+    assert_eq!([column(500).ahead(200).bytes, column(750).ahead(249).bytes], [3_300; 2]);
+    let one = Column { count: 1, length: 4_000, ..column(3_750) };
+    assert_eq!(one.ahead(0), ahead);
 }
