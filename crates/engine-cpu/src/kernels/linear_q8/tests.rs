@@ -56,6 +56,8 @@ fn agrees<I: Isa, F: Format>(isa: Avx2, dtype: DType, seed: &mut u64) {
         let sums = |count: usize| {
             let mut sums = vec![[0.0; LANES]; n * STREAMS];
             for (panels, sums) in panels.chunks(count * ROWS * row).zip(sums.chunks_mut(n * count)) {
+                // The last ones may be fewer.
+                let count = sums.len() / n;
                 isa.run(Panels { isa, panels, count, x: &x, sums, format: PhantomData::<F> });
             }
             sums.as_flattened().iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
