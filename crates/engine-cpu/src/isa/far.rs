@@ -36,12 +36,15 @@ pub(crate) const STREAMS: usize = 4;
 
 const KB: usize = 1 << 10;
 
-/// What lies so many bytes ahead.
-const fn ahead(bytes: usize, into: Cache) -> Ahead {
-    Ahead { bytes, into }
-}
-
 impl Far {
+    /// So many bytes ahead; where they come with few rows, and with many.
+    const fn new([single, blocks, many, floats]: [usize; 4], [few, all]: [Cache; 2], streams: usize) -> Far {
+        const fn ahead(bytes: usize, into: Cache) -> Ahead {
+            Ahead { bytes, into }
+        }
+        Far { single: ahead(single, few), blocks: ahead(blocks, few), many: ahead(many, all), floats, streams }
+    }
+
     /// Where keys and values of the next positions come: with one row of a step, which reads them once as it does weights, not into
     /// caches that weights pass by.
     pub(crate) fn keys(self, rows: usize) -> Cache {
@@ -53,53 +56,18 @@ impl Far {
 }
 
 /// Who is not in the table asks better by itself with few rows (docs/performance.md).
-const OTHERS: Far = Far {
-    single: ahead(0, Cache::Second),
-    blocks: ahead(0, Cache::Second),
-    many: ahead(4 * KB, Cache::Second),
-    floats: 0,
-    streams: 1,
-};
-
-/// Asks for few rows, as all of Intel do that were measured.
-#[cfg(target_arch = "x86_64")]
-const INTEL: Far = Far {
-    single: ahead(8 * KB, Cache::Second),
-    blocks: ahead(8 * KB, Cache::Second),
-    many: ahead(4 * KB, Cache::Second),
-    floats: 8 * KB,
-    streams: 1,
-};
-
-/// Reads four streams a fifth faster than one, since it asks for what comes next in each.
-#[cfg(target_arch = "x86_64")]
-const ZEN3: Far = Far {
-    single: ahead(512, Cache::Once),
-    blocks: ahead(768, Cache::Once),
-    many: ahead(4 * KB, Cache::Second),
-    floats: KB,
-    streams: 4,
-};
-
-#[cfg(target_arch = "x86_64")]
-const ZEN5: Far = Far {
-    single: ahead(6 * KB, Cache::Once),
-    blocks: ahead(8 * KB, Cache::Once),
-    many: ahead(8 * KB, Cache::Once),
-    floats: 4 * KB,
-    streams: 1,
-};
+const OTHERS: Far = Far::new([0, 0, 4 * KB, 0], [Cache::Second; 2], 1);
 
 /// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.
 #[cfg(target_arch = "x86_64")]
 type Processor = (&'static str, [u32; 2], Option<bool>, Far);
 
-/// Family 25 is Zen 3 and Zen 4, 26 is Zen 5.
+/// Family 25 is Zen 3 and Zen 4, 26 is Zen 5. Zen 3 reads four streams a fifth faster than one.
 #[cfg(target_arch = "x86_64")]
 const PROCESSORS: [Processor; 3] = [
-    ("GenuineIntel", [0, u32::MAX], None, INTEL),
-    ("AuthenticAMD", [0, 25], Some(false), ZEN3),
-    ("AuthenticAMD", [26, u32::MAX], None, ZEN5),
+    ("GenuineIntel", [0, u32::MAX], None, Far::new([8 * KB, 8 * KB, 4 * KB, 8 * KB], [Cache::Second; 2], 1)),
+    ("AuthenticAMD", [0, 25], Some(false), Far::new([512, 768, 4 * KB, KB], [Cache::Once, Cache::Second], 4)),
+    ("AuthenticAMD", [26, u32::MAX], None, Far::new([6 * KB, 8 * KB, 8 * KB, 4 * KB], [Cache::Once; 2], 1)),
 ];
 
 /// What suits this machine.

@@ -5,7 +5,7 @@
 //! decoding needs no memory but the weight's own.
 
 use super::product::Activations;
-use crate::isa::Body;
+use crate::isa::{Body, Isa};
 use crate::lines::{self, LINE};
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ pub(super) trait Terms<const LINES: usize>: Copy {
 }
 
 /// Products of all rows of a weight, and of all of a step, row after row of the step; with a bias for each row of the weight,
-/// if there are any. A body, to be compiled for a set.
+/// if there are any.
 pub(super) struct Dots<'c, T, const LINES: usize> {
     pub(super) terms: T,
     pub(super) x: Activations<'c>,
@@ -66,28 +66,61 @@ pub(super) struct Dots<'c, T, const LINES: usize> {
     pub(super) out: &'c mut [f32],
 }
 
-impl<T: Terms<LINES>, const LINES: usize> Body for Dots<'_, T, LINES> {
+/// See [`Dots::at_once`].
+struct AtOnce<'c, T, const W: usize, const LINES: usize>(Dots<'c, T, LINES>);
+
+impl<T: Terms<LINES>, const W: usize, const LINES: usize> Body for AtOnce<'_, T, W, LINES> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
-        match self.w.lines4 {
-            true => self.all::<{ lines::ROWS }>(),
-            false => self.all::<1>(),
-        }
+    fn call(mut self) {
+        self.0.at_once::<W>();
+    }
+}
+
+/// See [`Dots::in_blocks`]; with the lines of a block.
+struct InBlocks<'c, T, const W: usize, const C: usize, const TALL: usize, const WIDE: usize, const LINES: usize>(
+    Dots<'c, T, LINES>,
+    usize,
+);
+
+impl<T: Terms<LINES>, const W: usize, const C: usize, const TALL: usize, const WIDE: usize, const LINES: usize> Body
+    for InBlocks<'_, T, W, C, TALL, WIDE, LINES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn call(mut self) {
+        self.0.in_blocks::<W, C, TALL, WIDE>(self.1);
     }
 }
 
 impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
+    /// Everything.
+    pub(super) fn run<I: Isa>(self, isa: I) {
+        match self.w.lines4 {
+            true => self.all::<I, { lines::ROWS }>(isa),
+            false => self.all::<I, 1>(isa),
+        }
+    }
+
     /// Everything; `W` rows of the weight lie together.
-    #[inline(always)]
-    fn all<const W: usize>(mut self) {
-        match (T::PARTS, self.x.count()) {
-            (_, 0 | 1) | (1, ..=FEW) => self.at_once::<W>(),
-            (1, _) if T::SUMS >= 6 * SIDE => self.in_blocks::<W, 6, TALL, 4>(128),
-            (1, _) => self.in_blocks::<W, 1, TALL, 1>(128),
-            (_, ..=FEW) => self.in_blocks::<W, 3, 1, 8>(64),
-            _ => self.in_blocks::<W, 3, TALL, 8>(64),
+    fn all<I: Isa, const W: usize>(self, isa: I) {
+        let few = self.x.count() <= FEW;
+        if const { T::PARTS == 1 } {
+            if few {
+                isa.run(AtOnce::<T, W, LINES>(self));
+            } else if const { T::SUMS >= 6 * SIDE } {
+                isa.run(InBlocks::<T, W, 6, TALL, 4, LINES>(self, 128));
+            } else {
+                isa.run(InBlocks::<T, W, 1, TALL, 1, LINES>(self, 128));
+            }
+        } else if self.x.count() <= 1 {
+            isa.run(AtOnce::<T, W, LINES>(self));
+        } else if few {
+            isa.run(InBlocks::<T, W, 3, 1, 8, LINES>(self, 64));
+        } else {
+            isa.run(InBlocks::<T, W, 3, TALL, 8, LINES>(self, 64));
         }
     }
 
@@ -99,11 +132,11 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
             for rows in evenly(0..self.x.count(), (T::SUMS / SIDE).max(1)) {
                 match rows.len() {
                     1 => self.block::<W, 1>(rows, at, far),
-                    2 if T::SUMS >= 2 * SIDE => self.block::<W, 2>(rows, at, far),
-                    3 if T::SUMS >= 3 * SIDE => self.block::<W, 3>(rows, at, far),
-                    4 if T::SUMS >= 4 * SIDE => self.block::<W, 4>(rows, at, far),
-                    5 if T::SUMS >= 5 * SIDE => self.block::<W, 5>(rows, at, far),
-                    6 if T::SUMS >= 6 * SIDE => self.block::<W, 6>(rows, at, far),
+                    2 if const { T::SUMS >= 2 * SIDE } => self.block::<W, 2>(rows, at, far),
+                    3 if const { T::SUMS >= 3 * SIDE } => self.block::<W, 3>(rows, at, far),
+                    4 if const { T::SUMS >= 4 * SIDE } => self.block::<W, 4>(rows, at, far),
+                    5 if const { T::SUMS >= 5 * SIDE } => self.block::<W, 5>(rows, at, far),
+                    6 if const { T::SUMS >= 6 * SIDE } => self.block::<W, 6>(rows, at, far),
                     count => unreachable!("{count} rows, for which there are no registers"),
                 }
                 far = false;

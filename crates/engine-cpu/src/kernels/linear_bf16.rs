@@ -33,7 +33,7 @@ fn run<I: Pairs>(isa: I, x: Activations, weight: &Weight, cols: Range<usize>, wo
     }
     let biases = weight.bias.is_some().then_some(&*biases);
     let w = Rows::of(w, cols);
-    isa.run(Dots { terms: Both(isa), x, w, biases, out });
+    Dots { terms: Both(isa), x, w, biases, out }.run(isa);
 }
 
 #[derive(Clone, Copy)]

@@ -37,12 +37,12 @@ pub(super) fn columns<I: Floats>(
     }
     let rows = Rows::of(w, cols);
     match dtype {
-        DType::F32 => isa.run(Dots { terms: Singles(isa), x, w: rows, biases, out }),
-        DType::F16 => isa.run(Dots { terms: Halves(isa), x, w: rows, biases, out }),
-        DType::BF16 => isa.run(Dots { terms: UpperHalves(isa), x, w: rows, biases, out }),
+        DType::F32 => Dots { terms: Singles(isa), x, w: rows, biases, out }.run(isa),
+        DType::F16 => Dots { terms: Halves(isa), x, w: rows, biases, out }.run(isa),
+        DType::BF16 => Dots { terms: UpperHalves(isa), x, w: rows, biases, out }.run(isa),
         _ => {
             let w = Rows::decoded(decoded, w.ty.cols);
-            isa.run(Dots { terms: Singles(isa), x, w, biases, out });
+            Dots { terms: Singles(isa), x, w, biases, out }.run(isa);
         }
     }
 }

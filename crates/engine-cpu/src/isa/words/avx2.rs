@@ -328,16 +328,11 @@ impl Avx2 {
         }
         let mut sums = [self.splat(0); N];
         steps!(k in 0 1 2 3 4 5 6 7 => {
-            if is_signed(w) {
-                let w = w.signed(self, k);
-                for n in 0..N {
-                    sums[n] = self.signed_dot(sums[n], w, x[k][n]);
-                }
-            } else {
-                let w = w.quad(self, k);
-                for n in 0..N {
-                    sums[n] = self.less_128_dot(sums[n], w, x[k][n]);
-                }
+            let quad = if is_signed(w) { w.signed(self, k) } else { w.quad(self, k) };
+            for n in 0..N {
+                let x = self.splat(x[k][n]);
+                let products = if is_signed(w) { self.signed(quad, x) } else { self.less_128(quad, x) };
+                sums[n] = self.add_products(BOTH, sums[n], products, self.splat(0x0001_0001));
             }
         });
         sums
@@ -445,34 +440,27 @@ impl Avx2 {
         out
     }
 
-    /// [`Words::dot`] of bytes with a sign, none of which is -128: the signs of `x` go to them, so that two products, of 127 times
+    /// Pairs of products of bytes with a sign, none of which is -128: the signs of `x` go to them, so that two products, of 127 times
     /// 127 at most, fit into 16 bits.
     #[inline(always)]
-    fn signed_dot(self, sums: W, w: W, x: u32) -> W {
-        let x = self.splat(x);
-        let mut out = sums;
+    fn signed(self, w: W, x: W) -> W {
+        let mut out = w;
         for i in 0..2 {
             // SAFETY: `self` proves that the machine has AVX2.
-            unsafe {
-                let products = _mm256_maddubs_epi16(_mm256_abs_epi8(x[i]), _mm256_sign_epi8(w[i], x[i]));
-                out[i] = in_order(_mm256_add_epi32(sums[i], _mm256_madd_epi16(products, _mm256_set1_epi16(1))));
-            }
+            out[i] = unsafe { _mm256_maddubs_epi16(_mm256_abs_epi8(x[i]), _mm256_sign_epi8(w[i], x[i])) };
         }
         out
     }
 
-    /// [`Words::dot`] with 128 subtracted from each byte of `w`, whose signs go to those of `x`, so that two products, of 128 times
-    /// 127 at most, fit into 16 bits.
+    /// The same with 128 subtracted from each byte of `w`, whose signs go to those of `x`: 128 times 127 at most.
     #[inline(always)]
-    fn less_128_dot(self, sums: W, w: W, x: u32) -> W {
-        let x = self.splat(x);
-        let mut out = sums;
+    fn less_128(self, w: W, x: W) -> W {
+        let mut out = w;
         for i in 0..2 {
             // SAFETY: `self` proves that the machine has AVX2.
             unsafe {
                 let w = _mm256_xor_si256(w[i], _mm256_set1_epi8(-128));
-                let products = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x[i], w));
-                out[i] = in_order(_mm256_add_epi32(sums[i], _mm256_madd_epi16(products, _mm256_set1_epi16(1))));
+                out[i] = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x[i], w));
             }
         }
         out

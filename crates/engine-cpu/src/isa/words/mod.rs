@@ -50,7 +50,7 @@ pub trait Words: Floats {
     const WHOLE: usize;
     /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
     const KEEPS: bool;
-    /// Whether one or two rows can go through several panels of a weight side by side, a block of each in turns.
+    /// Whether one or two rows can go through several panels of a weight side by side, a piece of each in turns.
     const STREAMS: bool;
     /// Whether one or two rows ask for weights without a look at where they should come: into the first cache alone. It takes
     /// instructions, and there are none to spare.

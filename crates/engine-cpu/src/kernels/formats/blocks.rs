@@ -118,13 +118,13 @@ impl<I: Words> Blocks<'_, I> {
     /// Of blocks of one group.
     #[inline(always)]
     pub(super) fn plain(self, d: F<I>, m: F<I>) -> Head<I> {
-        self.scaled(d, m, [self.isa.splat(0); 4], [self.isa.splat(0); 4])
+        Head { d, m, ..Head::none(self.isa) }
     }
 
     /// Of blocks with scales and minima of their groups.
     #[inline(always)]
     pub(super) fn scaled(self, d: F<I>, m: F<I>, scale: [W<I>; 4], minimum: [W<I>; 4]) -> Head<I> {
-        Head { d, m, scale, minimum, upper: [self.isa.splat(0); 8] }
+        Head { d, m, scale, minimum, ..Head::none(self.isa) }
     }
 
     #[inline(always)]

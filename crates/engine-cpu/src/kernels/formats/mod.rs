@@ -4,7 +4,7 @@
 mod blocks;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub(super) use table::*;
 

@@ -2,17 +2,19 @@ use super::*;
 use crate::isa::Portable;
 use crate::panel::{ROWS, pack};
 
+/// The next of some bytes that a seed gives.
+pub(in crate::kernels) fn random(seed: &mut u64) -> u8 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 56) as u8
+}
+
 /// Every group of random blocks, as the table of dtypes decodes it.
 fn agrees<I, F: Format>(dtype: DType, seed: &mut u64) {
     let _isa: Option<I> = None;
     let info = dtype.info();
     assert_eq!((info.block, info.block_bytes), (32 * F::GROUPS, F::BYTES), "{dtype}");
     for _ in 0..20 {
-        let mut random = || {
-            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (*seed >> 56) as u8
-        };
-        let rows: Vec<u8> = (0..ROWS * F::BYTES).map(|_| random()).collect();
+        let rows: Vec<u8> = (0..ROWS * F::BYTES).map(|_| random(seed)).collect();
         let mut panel = vec![0; ROWS * F::BYTES];
         pack(dtype, &rows, F::BYTES, &mut panel);
         let mut wanted = vec![0f32; ROWS * info.block];

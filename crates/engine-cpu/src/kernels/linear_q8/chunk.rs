@@ -7,7 +7,7 @@ use super::shared::far;
 use super::side::{Columns, GROUPS, Side, Wide};
 use super::step::{InMemory, Step, begin, end, load, store};
 use super::unpacked::is_wide;
-use crate::isa::{Ahead, Cache, F16x, LANES, Words};
+use crate::isa::{Ahead, Body, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -52,22 +52,26 @@ pub(super) fn panels<I: Words, F: Format>(
         for (row, n, blocks) in x.runs() {
             let sums = &mut sums[row * wide..][..blocks * n * wide];
             macro_rules! run {
+                ($x:ty, $n:literal) => {{
+                    let (x, sums) = (x.groups::<$n, $x>(from, count, row, blocks), sums.as_chunks_mut::<$n>().0);
+                    isa.run(Many { isa, unpacked, x, count, asks: &mut asks, sums, format: PhantomData::<F> });
+                }};
+            }
+            macro_rules! runs {
                 ($($n:literal)*) => {
                     match n {
                         $($n if const { $n <= I::SIDE } => {
                             if const { is_wide::<I, F>() } {
-                                let x = x.groups::<$n, Wide<$n>>(from, count, row, blocks);
-                                run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
+                                run!(Wide<$n>, $n);
                             } else {
-                                let x = x.groups::<$n, Columns<$n>>(from, count, row, blocks);
-                                run::<I, F, $n>(isa, unpacked, x, count, &mut asks, sums);
+                                run!(Columns<$n>, $n);
                             }
                         })*
                         other => unreachable!("{other} rows are in no list of blocks"),
                     }
                 };
             }
-            run!(1 2 3 4 6);
+            runs!(1 2 3 4 6);
         }
     }
 }
@@ -94,30 +98,37 @@ impl Asks<'_> {
     }
 }
 
-/// Blocks of `N` rows, each of which has `count` groups in `x`.
-#[inline(always)]
-fn run<I: Words, F: Format, const N: usize>(
+/// Blocks of `N` rows, each of which has `count` groups in `x`. A function of its own, as those of few rows.
+struct Many<'a, 'p, I, F, X, const N: usize> {
     isa: I,
-    unpacked: &[Unpacked],
-    x: &[impl Step<N>],
+    unpacked: &'a [Unpacked],
+    x: &'a [X],
     count: usize,
-    asks: &mut Asks,
-    sums: &mut [F16x],
-) {
-    let wide = unpacked.len() / count;
-    let sums = sums.as_chunks_mut::<N>().0;
-    for (x, sums) in x.chunks_exact(count).zip(sums.chunks_exact_mut(wide)) {
-        if !I::KEEPS {
-            // The sums of the next rows come out of the second cache.
-            behind(isa, sums.as_flattened(), Cache::First);
-        }
-        asks.block(isa);
-        behind(isa, x, Cache::Second);
-        asks.block(isa);
-        for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
-            match sums.len() {
-                2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
-                _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
+    asks: &'a mut Asks<'p>,
+    sums: &'a mut [[F16x; N]],
+    format: PhantomData<F>,
+}
+
+impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F, X, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Many { isa, unpacked, x, count, asks, sums, .. } = self;
+        let wide = unpacked.len() / count;
+        for (x, sums) in x.chunks_exact(count).zip(sums.chunks_exact_mut(wide)) {
+            if !I::KEEPS {
+                // The sums of the next rows come out of the second cache.
+                behind(isa, sums.as_flattened(), Cache::First);
+            }
+            asks.block(isa);
+            behind(isa, x, Cache::Second);
+            asks.block(isa);
+            for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
+                match sums.len() {
+                    2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
+                    _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
+                }
             }
         }
     }

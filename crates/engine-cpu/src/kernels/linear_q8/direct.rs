@@ -4,7 +4,7 @@ use super::super::formats::{Format, Head, Packed, each_group};
 use super::shared::{self, Column, far, fits, part};
 use super::side::{Columns, GROUPS, Side};
 use super::step::{begin, end, load, step, store};
-use crate::isa::{self, Ahead, Cache, F16x, LANES, Quads, STREAMS, Words};
+use crate::isa::{self, Ahead, Body, Cache, F16x, LANES, Quads, STREAMS, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
 use std::marker::PhantomData;
@@ -66,15 +66,13 @@ pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x
                     match rows {
                         $($n if const { $n <= I::DIRECT } => {
                             let x = &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()];
-                            let sums = sums[row * count..].as_chunks_mut().0;
+                            let sums = &mut sums[row * count..].as_chunks_mut().0[..count];
+                            let few = Few { isa, panels, first: from, x, ahead, sums, format: PhantomData::<F> };
                             // One panel of blocks of several groups needs less: its sums and scales stay in registers.
                             if const { is_side_by_side::<I, F>($n) } && (F::GROUPS == 1 || count > 1) {
-                                side_by_side::<I, F, $n>(isa, panels, &mut sums[..count], from, x, ahead);
-                            } else if const { F::GROUPS > 1 || !is_side_by_side::<I, F>($n) }
-                                && let Some(sums) = sums.first_mut()
-                            {
-                                let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
-                                add::<I, F, $n>(isa, &panels[bytes(groups.start)..bytes(groups.end)], x, ahead, sums);
+                                isa.run(SideBySide(few));
+                            } else if const { F::GROUPS > 1 || !is_side_by_side::<I, F>($n) } {
+                                isa.run(Alone(few));
                             }
                         })*
                         _ => {}
@@ -83,6 +81,46 @@ pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x
             }
             rows!(1 2 4 8);
         }
+    }
+}
+
+/// Some groups from `first` on of panels times `N` rows.
+struct Few<'a, I, F, const N: usize> {
+    isa: I,
+    panels: &'a [u8],
+    first: usize,
+    x: &'a [Columns<N>],
+    ahead: Ahead,
+    /// One of each panel.
+    sums: &'a mut [[F16x; N]],
+    format: PhantomData<F>,
+}
+
+/// One panel. Bodies of their own are functions of their own: the compiler takes far longer than twice for one of twice the size.
+struct Alone<'a, I, F, const N: usize>(Few<'a, I, F, N>);
+
+impl<I: Words, F: Format, const N: usize> Body for Alone<'_, I, F, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Few { isa, panels, first, x, ahead, sums, .. } = self.0;
+        let bytes = |group: usize| group / F::GROUPS * ROWS * F::BYTES;
+        if let Some(sums) = sums.first_mut() {
+            add::<I, F, N>(isa, &panels[bytes(first)..bytes(first + x.len())], x, ahead, sums);
+        }
+    }
+}
+
+/// Panels of which a piece of each is used in turns.
+struct SideBySide<'a, I, F, const N: usize>(Few<'a, I, F, N>);
+
+impl<I: Words, F: Format, const N: usize> Body for SideBySide<'_, I, F, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        side_by_side(self.0);
     }
 }
 
@@ -115,8 +153,9 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
             }
             continue;
         }
-        if F::GROUPS == 1 && N <= 2 {
-            isa.prefetch(blocks);
+        if const { F::GROUPS == 1 && N <= 2 } {
+            single::<I, F, N>(isa, blocks, &x[0], from, &mut sums);
+            continue;
         }
         let head = F::head(isa, blocks);
         let before = sums;
@@ -131,9 +170,8 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
                 compiler_fence(Ordering::SeqCst);
             )*}};
         }
-        match (F::GROUPS, N) {
-            (1, 1 | 2) => groups!(0),
-            (_, 1 | 2) => groups!(0 1 2 3 4 5 6 7),
+        match N {
+            1 | 2 => groups!(0 1 2 3 4 5 6 7),
             _ => each_group!(F, |first, at| {
                 let (g, q) = (first + at, Packed { blocks, head: &head, first, at, format });
                 far(isa, blocks, from, g * blocks.len() / F::GROUPS, blocks.len() / F::GROUPS);
@@ -146,16 +184,28 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
     store(isa, sums, out);
 }
 
+/// Adds a block of one group times one or two rows.
+#[inline(always)]
+fn single<I: Words, F: Format, const N: usize>(
+    isa: I,
+    blocks: &[u8],
+    x: &Columns<N>,
+    from: Ahead,
+    sums: &mut [I::F; N],
+) {
+    if const { !I::ONCE } {
+        isa.prefetch(blocks);
+    }
+    let head = F::head(isa, blocks);
+    let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
+    step::<I, F, N, 1>(isa, [Asking { q, from, g: 0 }], &[F::scales(isa, &head, 0)], x, from_mut(sums));
+    compiler_fence(Ordering::SeqCst);
+}
+
 /// Adds groups from `first` on of some panels, of which a piece of each is used in turns: see [`Column`].
 #[inline(always)]
-fn side_by_side<I: Words, F: Format, const N: usize>(
-    isa: I,
-    panels: &[u8],
-    out: &mut [[F16x; N]],
-    first: usize,
-    x: &[Columns<N>],
-    ahead: Ahead,
-) {
+fn side_by_side<I: Words, F: Format, const N: usize>(few: Few<I, F, N>) {
+    let Few { isa, panels, first, x, ahead, sums: out, .. } = few;
     let (count, size) = (out.len().min(STREAMS), ROWS * F::BYTES);
     let length = panels.len() / count.max(1);
     let mut column = Column { panels, count, length, at: first / F::GROUPS * size, size, ahead };
@@ -167,12 +217,7 @@ fn side_by_side<I: Words, F: Format, const N: usize>(
         if const { F::GROUPS == 1 } {
             let from = column.ahead(0);
             for (p, sums) in sums[..count].iter_mut().enumerate() {
-                let blocks = column.blocks(p);
-                let head = F::head(isa, blocks);
-                let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
-                let q = Asking { q, from, g: 0 };
-                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, 0)], &x[0], from_mut(sums));
-                compiler_fence(Ordering::SeqCst);
+                single::<I, F, N>(isa, column.blocks(p), &x[0], from, sums);
             }
         } else if let Some(x) = x.first_chunk() {
             shared::block::<I, F, N, STREAMS>(isa, column, x, &mut heads, &mut sums);

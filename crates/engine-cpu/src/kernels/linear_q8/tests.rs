@@ -4,8 +4,8 @@
 use super::direct;
 use super::shared::Column;
 use super::side::Side;
-use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS};
-use crate::kernels::formats::{ALL, Format, with_format};
+use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS, Words};
+use crate::kernels::formats::{ALL, Format, tests::random, with_format};
 use crate::kernels::product::Activations;
 use crate::panel::{ROWS, pack};
 use inkstone_tensor::{DType, Dim, Type};
@@ -14,8 +14,8 @@ use std::marker::PhantomData;
 /// Groups of a row.
 const K: usize = 24;
 
-struct Panels<'a, F> {
-    isa: Avx2,
+struct Panels<'a, I, F> {
+    isa: I,
     panels: &'a [u8],
     count: usize,
     x: &'a Side,
@@ -23,35 +23,30 @@ struct Panels<'a, F> {
     format: PhantomData<F>,
 }
 
-impl<F: Format> Body for Panels<'_, F> {
+impl<I: Words, F: Format> Body for Panels<'_, I, F> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        direct::panels::<Avx2, F>(self.isa, self.panels, self.count, self.x, self.sums);
+        direct::panels::<I, F>(self.isa, self.panels, self.count, self.x, self.sums);
     }
 }
 
 /// Panels of random blocks give the same sums whether they are read side by side or one after the other.
-fn agrees<I: Isa, F: Format>(isa: Avx2, dtype: DType, seed: &mut u64) {
-    let _set: PhantomData<I> = PhantomData;
-    let mut random = || {
-        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*seed >> 56) as u8
-    };
+fn agrees<I: Words, F: Format>(isa: I, dtype: DType, seed: &mut u64) {
     let row = K / F::GROUPS * F::BYTES;
-    let rows: Vec<u8> = (0..STREAMS * ROWS * row).map(|_| random()).collect();
+    let rows: Vec<u8> = (0..STREAMS * ROWS * row).map(|_| random(seed)).collect();
     let mut panels = vec![0; rows.len()];
     for (rows, panel) in rows.chunks_exact(ROWS * row).zip(panels.chunks_exact_mut(ROWS * row)) {
         pack(dtype, rows, row, panel);
     }
     for n in [1, 2, 3] {
-        let values: Vec<f32> = (0..n * K * 32).map(|_| f32::from(random() as i8)).collect();
+        let values: Vec<f32> = (0..n * K * 32).map(|_| f32::from(random(seed) as i8)).collect();
         let ty = Type::new(DType::Q8_A, Dim::N(n), K * 32);
         let mut bytes = vec![0; n * ty.row_bytes() as usize];
         DType::Q8_A.info().encode.unwrap()(&values, &mut bytes);
         let mut x = Side::default();
-        x.pack::<Avx2>(Activations::new(ty, &bytes));
+        x.pack::<I>(Activations::new(ty, &bytes));
         x.start::<F>();
         let sums = |count: usize| {
             let mut sums = vec![[0.0; LANES]; n * STREAMS];
@@ -67,7 +62,7 @@ fn agrees<I: Isa, F: Format>(isa: Avx2, dtype: DType, seed: &mut u64) {
         let alone = sums(1);
         assert!(alone.iter().any(|sum| f32::from_bits(*sum).is_finite()), "{dtype}");
         // What does not go side by side takes one panel.
-        let most = if direct::is_side_by_side::<Avx2, F>(n) { STREAMS } else { 1 };
+        let most = if direct::is_side_by_side::<I, F>(n) { STREAMS } else { 1 };
         for count in 1..=most {
             assert_eq!(sums(count), alone, "{dtype}: {n} rows, {count} panels");
         }
