@@ -134,7 +134,7 @@ pub static STAGES: &[Stage] = &[
         what: "the examples in the documentation",
         needs: &[],
         cases: once,
-        run: |c, _| c.programs("doctest", [c.program("cargo test --workspace --doc --no-fail-fast")]),
+        run: |c, _| c.programs("doctest", [c.program("cargo test --workspace --all-features --doc --no-fail-fast")]),
     },
     Stage {
         name: "examples",
