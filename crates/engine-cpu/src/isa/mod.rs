@@ -38,7 +38,8 @@ pub trait Isa: Copy + Send + Sync + 'static {
     /// A proof, if this machine has it.
     fn detect() -> Option<Self>;
 
-    /// Runs code that is compiled for this set.
+    /// Runs code that is compiled for this set: a function of its own for each body, which is never inlined. A body may run others;
+    /// large ones should, since the compiler takes far more than twice as long for one of twice the size.
     fn run<B: Body>(self, body: B) -> B::Output;
 }
 

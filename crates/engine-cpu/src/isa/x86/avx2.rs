@@ -7,7 +7,7 @@ use super::super::{Body, Isa};
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
-/// Never inlined into another body: small functions compile fast. In a module of each set, which are compiled side by side.
+/// In a module of each set, since these are compiled side by side.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline(never)]
 fn run<B: Body>(body: B) -> B::Output {

@@ -67,12 +67,12 @@ pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x
                         $($n if const { $n <= I::DIRECT } => {
                             let x = &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()];
                             let sums = &mut sums[row * count..].as_chunks_mut().0[..count];
-                            let few = Few { isa, panels, first: from, x, ahead, sums, format: PhantomData::<F> };
+                            let work = Few { isa, panels, first: from, x, ahead, sums, format: PhantomData::<F> };
                             // One panel of blocks of several groups needs less: its sums and scales stay in registers.
                             if const { is_side_by_side::<I, F>($n) } && (F::GROUPS == 1 || count > 1) {
-                                isa.run(SideBySide(few));
+                                isa.run(SideBySide(work));
                             } else if const { F::GROUPS > 1 || !is_side_by_side::<I, F>($n) } {
-                                isa.run(Alone(few));
+                                isa.run(Alone(work));
                             }
                         })*
                         _ => {}
@@ -96,7 +96,7 @@ struct Few<'a, I, F, const N: usize> {
     format: PhantomData<F>,
 }
 
-/// One panel. Bodies of their own are functions of their own: the compiler takes far longer than twice for one of twice the size.
+/// One panel.
 struct Alone<'a, I, F, const N: usize>(Few<'a, I, F, N>);
 
 impl<I: Words, F: Format, const N: usize> Body for Alone<'_, I, F, N> {

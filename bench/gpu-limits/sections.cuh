@@ -1,0 +1,16 @@
+// The sections. Each is measured by a process of its own (limits.cu), and has a file of its own name.
+#pragma once
+
+void info_section();
+void read_section();
+void launch_section();
+void chain_section();
+void sync_section();
+void rates_section();
+void mix_section();
+void gemv_bf16_section();
+void gemv_q8_section();
+void gemv_q4_section();
+void ring_section();
+void copy_section();
+void while_section();
