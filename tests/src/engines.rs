@@ -63,6 +63,13 @@ pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
     name
 }
 
+/// Forbids definitions where `cargo xtask test no-eval` runs a test: it runs those of the CPU engine, which must do without.
+pub fn forbid_eval_if_asked() {
+    if std::env::var_os("INKSTONE_NO_EVAL").is_some() {
+        inkstone::tensor::forbid_eval();
+    }
+}
+
 /// Makes a test of each claim on each engine of this build, in a module that is named after the engine. A claim is a
 /// function of that name in the same file, which takes the engine's name. Behind `; cpu:` stand those that would take
 /// long by definitions.
@@ -82,6 +89,7 @@ macro_rules! on_engine {
             $($(#[$attribute])*
             #[test]
             fn $claim() {
+                $crate::forbid_eval_if_asked();
                 super::$claim(stringify!($engine));
             })+
         }

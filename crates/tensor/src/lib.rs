@@ -32,6 +32,6 @@ pub use array::{Array, NoMemory};
 pub use custom::CustomOp;
 pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
 pub use hash::fnv1a;
-pub use op::Op;
+pub use op::{Op, forbid_eval};
 pub use shape::{Dim, Sizes, Type};
 pub use source::{NoProgress, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};
