@@ -6,7 +6,6 @@ use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
-use crate::command::Program;
 use crate::error::Error;
 use crate::workspace::Package;
 use crate::{layers, repository};
@@ -106,11 +105,12 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: packages,
         run: |c, package| {
+            // The workspace is built as a whole, or features of dependencies would differ from package to package, and each would
+            // build most of the others anew. That a crate builds alone is for the stage of that name to say.
             // Output of tests that pass is wanted for what they say is not present.
             let program = if is_present(c, &NEXTEST) {
-                let program = nextest(c, &format!("package(={package})"));
-                let shown = ["--success-output", "immediate", "--failure-output", "final"];
-                program.args(["--no-fail-fast", "--no-tests", "pass"]).args(shown)
+                let line = "nextest run --workspace --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
+                c.program(&format!("cargo {line}")).arg("--filterset").arg(format!("package(={package})"))
             } else {
                 c.cargo("test --all-features --no-fail-fast --all-targets", package).args(["--", "--show-output"])
             };
@@ -123,12 +123,10 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: once,
         run: |c, _| {
-            let program = if is_present(c, &NEXTEST) {
-                nextest(c, "package(=inkstone-tests) & binary(/^(archs|models|story)$/) & test(/^cpu::/)")
-            } else {
-                let line = "test --all-features --test archs --test models --test story";
-                c.cargo(line, "inkstone-tests").args(["--", "cpu::"])
-            };
+            // What the tests have built, as they have it.
+            let line =
+                "cargo test --workspace --all-features --test archs --test models --test story -- cpu:: --show-output";
+            let program = c.program(line);
             c.programs("no-eval", [program.env("INKSTONE_NO_EVAL", "1")])
         },
     },
@@ -225,13 +223,6 @@ pub static STAGES: &[Stage] = &[
 
 /// Of libFuzzer: seconds, the bytes of an input, and the MiB that one allocation may have for it.
 const FUZZ_LIMITS: [&str; 3] = ["-max_total_time=10", "-max_len=65536", "-malloc_limit_mb=64"];
-
-/// Some tests of the workspace, which is built as a whole: features of dependencies would differ from package to package, and each
-/// would build most of the others anew. That a crate builds alone is for the stage of that name to say.
-fn nextest(context: &Context, filter: &str) -> Program {
-    let line = "cargo nextest run --workspace --all-features --filterset";
-    context.program(line).arg(filter)
-}
 
 fn once(_: &Context) -> Result<Vec<String>, Error> {
     Ok(vec![String::new()])
