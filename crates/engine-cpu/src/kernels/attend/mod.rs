@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{Ahead, QUERIES, Values};
+use tiles::{Ahead, QUERIES, Values, score_steps, value_steps};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -253,7 +253,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        let keys = Ahead::new(ahead[0], queries.dim, sight.into);
+        let keys = Ahead::new(ahead[0], score_steps::<I>(queries.dim), sight.into);
         block.scores(isa, x, queries.dim, keys, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
@@ -266,7 +266,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             of[q] = &weights[q * BLOCK..][..BLOCK];
         }
         let format = head.formats[1];
-        let ahead = Ahead::new(ahead[1], all, sight.into);
+        let ahead = Ahead::new(ahead[1], value_steps::<I>(all, vectors), sight.into);
         block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
         for q in 0..Q {
             if counts[q] > all {

@@ -41,25 +41,43 @@ macro_rules! encoding {
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
 
-/// Rows that are asked for while others are computed with: some at each of so many steps, since a core waits for no more
-/// than some twenty lines at a time, and goes on with nothing else if it is asked for another.
+/// Rows that are asked for while others are computed with, as evenly as can be: a core waits for no more than some twenty lines at
+/// a time, and goes on with nothing else if it is asked for another.
 #[derive(Clone)]
 pub(super) struct Ahead<'a> {
     rows: Chunks<'a, &'a [u8]>,
+    /// How many steps go by for some rows, and how many are left.
+    every: usize,
+    left: usize,
     into: Cache,
 }
 
 impl<'a> Ahead<'a> {
     pub(super) fn new(rows: &'a [&'a [u8]], steps: usize, into: Cache) -> Ahead<'a> {
-        Ahead { rows: rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)), into }
+        let every = (steps / rows.len().max(1)).max(1);
+        Ahead { rows: rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)), every, left: every, into }
     }
 
     #[inline(always)]
     fn step<I: Floats>(&mut self, isa: I) {
-        for row in self.rows.next().unwrap_or_default() {
-            isa.prefetch_all(row, self.into);
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.every;
+            for row in self.rows.next().unwrap_or_default() {
+                isa.prefetch_all(row, self.into);
+            }
         }
     }
+}
+
+/// Steps of [`scores`] of so many values.
+pub(super) const fn score_steps<I: Floats>(dim: usize) -> usize {
+    if is_wide::<I>() { dim } else { dim * VECTORS }
+}
+
+/// Steps of [`Values::add`] with so many rows of so many vectors.
+pub(super) const fn value_steps<I: Floats>(rows: usize, vectors: usize) -> usize {
+    if is_wide::<I>() { rows * (vectors / 4 + vectors % 4) } else { rows * vectors }
 }
 
 /// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `ahead` is asked for
