@@ -207,3 +207,34 @@ fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     }
     N
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Portable;
+
+    #[test]
+    fn all_rows_are_asked_for_evenly_in_so_many_steps() {
+        let row: &[u8] = &[0; 128];
+        for steps in [1, 7, 64, 256, 300] {
+            for count in [0, 1, 5, 63, 64, 65, 200, 1_000] {
+                let rows = vec![row; count];
+                let mut ahead = Ahead::new(&rows, steps, Cache::Second);
+                let mut asked = Vec::new();
+                for step in 0..steps {
+                    let before = ahead.rows.len();
+                    ahead.step(Portable);
+                    if ahead.rows.len() < before {
+                        asked.push(step);
+                    }
+                }
+                assert_eq!(ahead.rows.len(), 0, "{count} rows in {steps} steps");
+                let apart = steps / count.max(1);
+                assert!(
+                    asked.windows(2).all(|w| w[1] - w[0] == apart.max(1)),
+                    "{count} rows in {steps} steps: {asked:?}"
+                );
+            }
+        }
+    }
+}
