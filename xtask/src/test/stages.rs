@@ -126,8 +126,7 @@ pub static STAGES: &[Stage] = &[
             // What the tests have built, as they have it.
             let line =
                 "cargo test --workspace --all-features --test archs --test models --test story -- cpu:: --show-output";
-            let program = c.program(line);
-            c.programs("no-eval", [program.env("INKSTONE_NO_EVAL", "1")])
+            c.programs("no-eval", [c.program(line).env("INKSTONE_NO_EVAL", "1")])
         },
     },
     Stage {

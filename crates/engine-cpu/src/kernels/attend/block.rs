@@ -1,6 +1,6 @@
 //! A block of one KV head as the register tiles want it.
 
-use super::tiles::{Ahead, Encoding, Half, QUERIES, Single, Values, scores};
+use super::tiles::{Encoding, Half, Next, QUERIES, Single, Values, scores};
 use super::{BLOCK, VECTORS};
 use crate::isa::{F16x, Floats, LANES};
 use crate::kernels::cached::{BlockRows, decode};
@@ -163,13 +163,13 @@ impl<'f> Block<'f> {
         isa: I,
         queries: [&[f32]; Q],
         dim: usize,
-        ahead: Ahead,
+        next: Next,
         out: &mut [[F16x; VECTORS]; Q],
     ) {
         let keys: &[u8] = bytemuck::cast_slice(self.keys);
         match self.halves {
-            true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], ahead, out),
-            false => scores::<I, Single, Q>(isa, queries, &keys[..dim * BLOCK * Single::BYTES / LANES], ahead, out),
+            true => scores::<I, Half, Q>(isa, queries, &keys[..dim * BLOCK * Half::BYTES / LANES], next, out),
+            false => scores::<I, Single, Q>(isa, queries, &keys[..dim * BLOCK * Single::BYTES / LANES], next, out),
         }
     }
 

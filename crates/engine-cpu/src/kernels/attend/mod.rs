@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{Ahead, QUERIES, Values, score_steps, value_steps};
+use tiles::{Next, QUERIES, Values};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -187,14 +187,14 @@ impl<'a> Head<'a> {
                 continue;
             }
             let count = run.div_ceil(run.div_ceil(QUERIES));
-            let ahead = if is_first { [sight.next.keys(), sight.next.values()] } else { [&[] as &[_]; 2] };
+            let next = if is_first { [sight.next.keys(), sight.next.values()] } else { [&[] as &[_]; 2] };
             match count {
-                1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, ahead, seen }),
-                2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, ahead, seen }),
-                3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, ahead, seen }),
-                4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, ahead, seen }),
-                5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, ahead, seen }),
-                _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, ahead, seen }),
+                1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
+                2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
+                3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, next, seen }),
+                4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, next, seen }),
+                5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, next, seen }),
+                _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, next, seen }),
             }
             first += count;
             is_first = false;
@@ -236,7 +236,7 @@ struct TileOf<'c, 'a, 's, I, const Q: usize> {
     /// The first query.
     first: usize,
     /// Keys and values of the next block, to be asked for.
-    ahead: [&'c [&'a [u8]]; 2],
+    next: [&'c [&'a [u8]]; 2],
     seen: &'c mut Seen<'s>,
 }
 
@@ -245,7 +245,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
 
     #[inline(always)]
     fn call(self) {
-        let TileOf { isa, call, first, ahead, seen } = self;
+        let TileOf { isa, call, first, next, seen } = self;
         let Call { head, block, queries, sight, values } = *call;
         let (mut x, mut counts): ([&[f32]; Q], [usize; Q]) = ([&[]; Q], [0; Q]);
         for q in 0..Q {
@@ -253,7 +253,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        let keys = Ahead::new(ahead[0], score_steps::<I>(queries.dim), sight.into);
+        let [keys, next] = next.map(|rows| Next { rows, into: sight.into });
         block.scores(isa, x, queries.dim, keys, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
@@ -266,8 +266,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             of[q] = &weights[q * BLOCK..][..BLOCK];
         }
         let format = head.formats[1];
-        let ahead = Ahead::new(ahead[1], value_steps::<I>(all, vectors), sight.into);
-        block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, ahead });
+        block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, next });
         for q in 0..Q {
             if counts[q] > all {
                 let (rows, weights) = (&values[all..counts[q]], &of[q][all..]);
@@ -294,7 +293,7 @@ impl<I: Floats> Body for Rest<'_, I> {
     #[inline(always)]
     fn call(self) {
         let Rest { isa, block, format, rows, weights, sums } = self;
-        let ahead = Ahead::new(&[], 1, Cache::First);
-        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, ahead });
+        let next = Next { rows: &[], into: Cache::First };
+        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, next });
     }
 }

@@ -41,10 +41,16 @@ macro_rules! encoding {
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
 
-/// Rows that are asked for while others are computed with, as evenly as can be: a core waits for no more than some twenty lines at
-/// a time, and goes on with nothing else if it is asked for another.
-#[derive(Clone)]
-pub(super) struct Ahead<'a> {
+/// Rows that will be wanted next, and where they come: a tile asks for them while it computes.
+#[derive(Clone, Copy)]
+pub(super) struct Next<'a> {
+    pub(super) rows: &'a [&'a [u8]],
+    pub(super) into: Cache,
+}
+
+/// The same in some steps, as evenly as can be: a core waits for no more than some twenty lines at a time, and goes on with nothing
+/// else if it is asked for another.
+struct Ahead<'a> {
     rows: Chunks<'a, &'a [u8]>,
     /// How many steps go by for some rows, and how many are left.
     every: usize,
@@ -53,7 +59,8 @@ pub(super) struct Ahead<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(rows: &'a [&'a [u8]], steps: usize, into: Cache) -> Ahead<'a> {
+    fn new(next: Next<'a>, steps: usize) -> Ahead<'a> {
+        let Next { rows, into } = next;
         let every = (steps / rows.len().max(1)).max(1);
         Ahead { rows: rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)), every, left: every, into }
     }
@@ -70,26 +77,18 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Steps of [`scores`] of so many values.
-pub(super) const fn score_steps<I: Floats>(dim: usize) -> usize {
-    if is_wide::<I>() { dim } else { dim * VECTORS }
-}
-
-/// Steps of [`Values::add`] with so many rows of so many vectors.
-pub(super) const fn value_steps<I: Floats>(rows: usize, vectors: usize) -> usize {
-    if is_wide::<I>() { rows * (vectors / 4 + vectors % 4) } else { rows * vectors }
-}
-
-/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `ahead` is asked for
+/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `next` is asked for
 /// meanwhile.
 #[inline(always)]
 pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
     isa: I,
     queries: [&[f32]; Q],
     keys: &[u8],
-    mut ahead: Ahead,
+    next: Next,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
+    let dim = keys.len() / (VECTORS * E::BYTES);
+    let mut ahead = Ahead::new(next, if is_wide::<I>() { dim } else { dim * VECTORS });
     if is_wide::<I>() {
         scores_at::<I, E, Q, VECTORS>(isa, queries, keys, 0, &mut ahead, out);
     } else {
@@ -134,7 +133,7 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     }
 }
 
-/// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `ahead` is
+/// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `next` is
 /// asked for meanwhile.
 pub(super) struct Values<'a, const Q: usize> {
     pub(super) rows: &'a [&'a [u8]],
@@ -143,14 +142,16 @@ pub(super) struct Values<'a, const Q: usize> {
     pub(super) before: [f32; Q],
     /// Vectors of the first query, of the second ...
     pub(super) sums: &'a mut [F16x],
-    pub(super) ahead: Ahead<'a>,
+    pub(super) next: Next<'a>,
 }
 
 impl<const Q: usize> Values<'_, Q> {
     #[inline(always)]
     pub(super) fn add<I: Floats, E: Encoding>(self, isa: I) {
-        let Values { rows, weights, before, sums, mut ahead } = self;
+        let Values { rows, weights, before, sums, next } = self;
         let vectors = sums.len() / Q;
+        let passes = if is_wide::<I>() { vectors / 4 + vectors % 4 } else { vectors };
+        let mut ahead = Ahead::new(next, rows.len() * passes);
         let mut at = 0;
         while at < vectors {
             let side = if is_wide::<I>() && vectors - at >= 4 {
@@ -219,7 +220,7 @@ mod tests {
         for steps in [1, 7, 64, 256, 300] {
             for count in [0, 1, 5, 63, 64, 65, 200, 1_000] {
                 let rows = vec![row; count];
-                let mut ahead = Ahead::new(&rows, steps, Cache::Second);
+                let mut ahead = Ahead::new(Next { rows: &rows, into: Cache::Second }, steps);
                 let mut asked = Vec::new();
                 for step in 0..steps {
                     let before = ahead.rows.len();
