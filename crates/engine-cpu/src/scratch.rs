@@ -14,7 +14,7 @@ const LEAST: usize = 1 << 16;
 /// Floats that lie in one line of the cache: loads of whole vectors then touch one line each.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
-struct Line([f32; LINE]);
+pub(crate) struct Line([f32; LINE]);
 
 /// Floats of a line.
 const LINE: usize = 16;

@@ -7,11 +7,15 @@
 use super::product::Activations;
 use crate::isa::{Body, Isa};
 use crate::lines::{self, LINE};
+use crate::scratch;
 use std::ops::Range;
 
+mod parts;
 mod rows;
 mod tile;
 
+use parts::InParts;
+pub(super) use parts::Turned;
 pub(super) use rows::Rows;
 use tile::Tile;
 
@@ -48,6 +52,10 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     fn weights(self, line: &Line, at: usize, part: usize) -> Self::Values;
     /// Adds the products to part `part` of the sums.
     fn add(self, x: Self::Values, w: Self::Values, sums: Self::Sums, part: usize) -> Self::Sums;
+    /// Sums as they lie in memory.
+    fn keep(self, sums: Self::Sums) -> Line;
+    /// The same, back in registers.
+    fn kept(self, line: &Line) -> Self::Sums;
     /// The sum of all lanes, +8, +4, +2, +1, of each.
     fn fold(self, sums: [Self::Sums; SIDE]) -> [f32; SIDE];
     /// The line with this byte will be read soon.
@@ -96,16 +104,16 @@ impl<T: Terms<LINES>, const W: usize, const C: usize, const TALL: usize, const W
 }
 
 impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
-    /// Everything.
-    pub(super) fn run<I: Isa>(self, isa: I) {
+    /// Everything; `turned` are the activations, and `memory` is what products of many rows work in.
+    pub(super) fn run<I: Isa>(self, isa: I, turned: &Turned, memory: &mut Vec<scratch::Line>) {
         match self.w.lines4 {
-            true => self.all::<I, { lines::ROWS }>(isa),
-            false => self.all::<I, 1>(isa),
+            true => self.all::<I, { lines::ROWS }>(isa, turned, memory),
+            false => self.all::<I, 1>(isa, turned, memory),
         }
     }
 
     /// Everything; `W` rows of the weight lie together.
-    fn all<I: Isa, const W: usize>(self, isa: I) {
+    fn all<I: Isa, const W: usize>(self, isa: I, turned: &Turned, memory: &mut Vec<scratch::Line>) {
         let few = self.x.count() <= FEW;
         if const { T::PARTS == 1 } {
             if few {
@@ -120,7 +128,7 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         } else if few {
             isa.run(InBlocks::<T, W, 3, 1, 8, LINES>(self, 64));
         } else {
-            isa.run(InBlocks::<T, W, 3, TALL, 8, LINES>(self, 64));
+            isa.run(InParts::<T, W, LINES>(self, turned.lines(), memory));
         }
     }
 

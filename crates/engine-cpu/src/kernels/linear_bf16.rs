@@ -2,7 +2,8 @@
 //! 32 of a row, which [`Pairs`] adds; all lanes are folded at the end.
 
 use super::decoded::decode_row;
-use super::dots::{Dots, Rows, Terms};
+use super::dots::{Dots, Rows, Terms, Turned};
+use super::linear_q8::Work;
 use super::product::{Activations, Weight, first};
 use crate::isa::{Floats, Isa, Pairs};
 use inkstone_tensor::DType;
@@ -17,23 +18,39 @@ type Best = crate::isa::Portable;
 pub(super) const WEIGHTS: &[DType] = &[DType::BF16];
 
 /// See [`super::product::columns`].
-pub(super) fn columns(x: Activations, weight: &Weight, cols: Range<usize>, work: &mut Vec<f32>, out: &mut [f32]) {
+pub(super) fn columns(
+    x: Activations,
+    turned: &Turned,
+    weight: &Weight,
+    cols: Range<usize>,
+    work: &mut Work,
+    out: &mut [f32],
+) {
     // Chosen only where the instructions are; should they be missing all the same, plain Rust gives the same bits.
     match Best::detect() {
-        Some(isa) => run(isa, x, weight, cols, work, out),
-        None => run(crate::isa::Portable, x, weight, cols, work, out),
+        Some(isa) => run(isa, x, turned, weight, cols, work, out),
+        None => run(crate::isa::Portable, x, turned, weight, cols, work, out),
     }
 }
 
-fn run<I: Pairs>(isa: I, x: Activations, weight: &Weight, cols: Range<usize>, work: &mut Vec<f32>, out: &mut [f32]) {
+fn run<I: Pairs>(
+    isa: I,
+    x: Activations,
+    turned: &Turned,
+    weight: &Weight,
+    cols: Range<usize>,
+    work: &mut Work,
+    out: &mut [f32],
+) {
     let w = &weight.w;
-    let biases = first(work, cols.len());
+    let Work { floats, lines, .. } = work;
+    let biases = first(floats, cols.len());
     if let Some(bias) = weight.bias {
         decode_row(&bias, 0, cols.start, biases);
     }
     let biases = weight.bias.is_some().then_some(&*biases);
     let w = Rows::of(w, cols);
-    Dots { terms: Both(isa), x, w, biases, out }.run(isa);
+    Dots { terms: Both(isa), x, w, biases, out }.run(isa, turned, lines);
 }
 
 #[derive(Clone, Copy)]
@@ -60,6 +77,14 @@ impl<I: Pairs> Terms<1> for Both<I> {
     #[inline(always)]
     fn add(self, x: I::P, w: I::P, sums: Self::Sums, _part: usize) -> Self::Sums {
         self.0.add_pairs(x, w, sums)
+    }
+    #[inline(always)]
+    fn keep(self, sums: Self::Sums) -> [u8; 64] {
+        bytemuck::cast(self.0.set().lanes(sums))
+    }
+    #[inline(always)]
+    fn kept(self, line: &[u8; 64]) -> Self::Sums {
+        self.0.set().floats(&bytemuck::cast(*line))
     }
     #[inline(always)]
     fn fold(self, sums: [Self::Sums; 4]) -> [f32; 4] {

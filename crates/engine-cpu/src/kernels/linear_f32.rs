@@ -2,7 +2,8 @@
 //! multiply-adds a lane; lanes that a tail lacks keep their value, and all are folded at the end.
 
 use super::decoded::decode_row;
-use super::dots::{Dots, Rows, Terms};
+use super::dots::{Dots, Rows, Terms, Turned};
+use super::linear_q8::Work;
 use super::product::{Activations, Weight, first};
 use crate::isa::{Floats, Portable};
 use inkstone_tensor::DType;
@@ -17,17 +18,19 @@ pub(super) const OTHERS: &[DType] = &[DType::F32, DType::F16];
 /// See [`super::product::columns`].
 pub(super) fn columns<I: Floats>(
     x: Activations,
+    turned: &Turned,
     weight: &Weight,
     cols: Range<usize>,
-    work: &mut Vec<f32>,
+    work: &mut Work,
     out: &mut [f32],
 ) {
-    let Some(isa) = I::detect() else { return columns::<Portable>(x, weight, cols, work, out) };
+    let Some(isa) = I::detect() else { return columns::<Portable>(x, turned, weight, cols, work, out) };
+    let Work { floats, lines, .. } = work;
     let w = &weight.w;
     let dtype = w.ty.dtype;
     // Of other dtypes there is one row at most, for which no kernel is chosen.
     let decoded = if WEIGHTS.contains(&dtype) { 0 } else { w.ty.cols * cols.len() };
-    let (biases, decoded) = first(work, cols.len() + decoded).split_at_mut(cols.len());
+    let (biases, decoded) = first(floats, cols.len() + decoded).split_at_mut(cols.len());
     if let Some(bias) = weight.bias {
         decode_row(&bias, 0, cols.start, biases);
     }
@@ -37,12 +40,12 @@ pub(super) fn columns<I: Floats>(
     }
     let rows = Rows::of(w, cols);
     match dtype {
-        DType::F32 => Dots { terms: Singles(isa), x, w: rows, biases, out }.run(isa),
-        DType::F16 => Dots { terms: Halves(isa), x, w: rows, biases, out }.run(isa),
-        DType::BF16 => Dots { terms: UpperHalves(isa), x, w: rows, biases, out }.run(isa),
+        DType::F32 => Dots { terms: Singles(isa), x, w: rows, biases, out }.run(isa, turned, lines),
+        DType::F16 => Dots { terms: Halves(isa), x, w: rows, biases, out }.run(isa, turned, lines),
+        DType::BF16 => Dots { terms: UpperHalves(isa), x, w: rows, biases, out }.run(isa, turned, lines),
         _ => {
             let w = Rows::decoded(decoded, w.ty.cols);
-            Dots { terms: Singles(isa), x, w, biases, out }.run(isa);
+            Dots { terms: Singles(isa), x, w, biases, out }.run(isa, turned, lines);
         }
     }
 }
@@ -80,6 +83,14 @@ macro_rules! terms {
             #[inline(always)]
             fn add(self, x: I::Part, w: I::Part, sums: I::F, part: usize) -> I::F {
                 self.0.fma_part(x, w, sums, part)
+            }
+            #[inline(always)]
+            fn keep(self, sums: I::F) -> [u8; 64] {
+                bytemuck::cast(self.0.lanes(sums))
+            }
+            #[inline(always)]
+            fn kept(self, line: &[u8; 64]) -> I::F {
+                self.0.floats(&bytemuck::cast(*line))
             }
             #[inline(always)]
             fn fold(self, sums: [I::F; 4]) -> [f32; 4] {

@@ -1,6 +1,7 @@
 //! Products of activations with columns of a weight, whatever it is made of; what the kernels of `linear` and those of
 //! regions have in common.
 
+use super::dots::Turned;
 use super::linear_q8::{Side, Work};
 use super::{linear_bf16, linear_f32, linear_q8};
 use crate::isa::Words;
@@ -59,8 +60,7 @@ pub(crate) struct Buffers {
     /// What a prologue keeps for all tiles of a step: rows of a norm, and encoded.
     pub(super) normed: Vec<f32>,
     pub(super) encoded: Vec<u8>,
-    /// Encoded activations of a step, as products take them.
-    pub(super) side: Side,
+    pub(super) sides: Sides,
 }
 
 impl Buffers {
@@ -68,9 +68,16 @@ impl Buffers {
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
         [&mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
         self.work.reserve(floats)?;
-        room(self.side.words(), floats.saturating_mul(2))?;
+        room(self.sides.encoded.words(), floats.saturating_mul(2))?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
+}
+
+/// Activations of a step as products of many rows take them: side by side.
+#[derive(Default)]
+pub(super) struct Sides {
+    encoded: Side,
+    floats: Turned,
 }
 
 /// The first `n` of a buffer, which grows if it has fewer.
@@ -88,26 +95,28 @@ pub(super) struct Weight<'a> {
     pub(super) bias: Option<View<'a>>,
 }
 
-/// What products of a step have in common, made once a worker: encoded activations as they take them.
-pub(super) fn prepare<I: Words>(x: Activations, side: &mut Side) {
-    if x.dtype == DType::Q8_A {
-        side.pack::<I>(x);
+/// What products of a step have in common, made once a worker.
+pub(super) fn prepare<I: Words>(x: Activations, sides: &mut Sides) {
+    match x.dtype {
+        DType::Q8_A => sides.encoded.pack::<I>(x),
+        DType::F32 => sides.floats.pack::<I>(x),
+        _ => {}
     }
 }
 
-/// The columns `cols` of a product, row after row. `side` is what [`prepare`] has made of `x`.
+/// The columns `cols` of a product, row after row. `sides` are what [`prepare`] has made of `x`.
 pub(super) fn columns<I: Words>(
     x: Activations,
-    side: &mut Side,
+    sides: &mut Sides,
     weight: &Weight,
     cols: Range<usize>,
     work: &mut Work,
     out: &mut [f32],
 ) {
     match x.dtype {
-        DType::F32 => linear_f32::columns::<I>(x, weight, cols, &mut work.floats, out),
-        DType::BF16 => linear_bf16::columns(x, weight, cols, &mut work.floats, out),
-        _ => linear_q8::columns::<I>(side, weight, cols, work, out),
+        DType::F32 => linear_f32::columns::<I>(x, &sides.floats, weight, cols, work, out),
+        DType::BF16 => linear_bf16::columns(x, &sides.floats, weight, cols, work, out),
+        _ => linear_q8::columns::<I>(&mut sides.encoded, weight, cols, work, out),
     }
 }
 
@@ -115,13 +124,13 @@ pub(super) fn columns<I: Words>(
 pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let weight = Weight { w: tile.ins[1], bias: tile.ins.get(2).copied() };
     let out = &mut tile.outs[0];
-    let Buffers { work, results, side, .. } = &mut tile.scratch.products;
+    let Buffers { work, results, sides, .. } = &mut tile.scratch.products;
     let results = first(results, out.rows.len() * out.cols.len());
     let x = Activations::of(&tile.ins[0], out.rows.clone());
     if tile.first {
-        prepare::<I>(x, side);
+        prepare::<I>(x, sides);
     }
-    columns::<I>(x, side, &weight, out.cols.clone(), work, results);
+    columns::<I>(x, sides, &weight, out.cols.clone(), work, results);
     put(out, results);
     Ok(())
 }

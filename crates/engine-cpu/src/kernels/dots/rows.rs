@@ -33,6 +33,11 @@ impl<'a> Rows<'a> {
         Rows { bytes, row: 4 * cols, count: values.len() / cols.max(1), lines4: false }
     }
 
+    /// Bytes of each.
+    pub(super) fn row_bytes(self) -> usize {
+        self.row
+    }
+
     /// Whole lines of each.
     #[inline(always)]
     pub(super) fn lines(self) -> usize {

@@ -183,7 +183,7 @@ fn add<T: Terms<LINES>, const C: usize, const LINES: usize>(
 
 /// Line `i` of some bytes, with zeros beyond their end.
 #[inline(always)]
-fn rest(bytes: &[u8], i: usize) -> Line {
+pub(super) fn rest(bytes: &[u8], i: usize) -> Line {
     let mut line = [0; LINE];
     let bytes = bytes.get(i * LINE..).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(LINE)];

@@ -24,7 +24,7 @@ use super::product::{Weight, first};
 use crate::isa::{Body, LANES, Portable, Words};
 use crate::memory::View;
 use crate::panel::{PANEL16, ROWS, pack_before};
-use crate::scratch::room;
+use crate::scratch::{self, room};
 use inkstone_tensor::{DType, NoMemory};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -40,6 +40,8 @@ pub(super) struct Work {
     /// Panels of weights that lie as in the file.
     packed: Vec<u8>,
     unpacked: Vec<Unpacked>,
+    /// Lines of weights that are floats.
+    pub(super) lines: Vec<scratch::Line>,
 }
 
 impl Work {
@@ -80,7 +82,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
     #[inline(always)]
     fn call(self) {
         let Call { isa, x, weight, cols, work, out, .. } = self;
-        let Work { floats, packed, unpacked } = work;
+        let Work { floats, packed, unpacked, .. } = work;
         let rows = x.rows();
         let direct = x.is_direct::<I>();
         let wide = !direct && is_wide::<I, F>();
