@@ -64,7 +64,7 @@ impl Body for Pack<'_> {
         let (count, lines) = (self.x.count(), lines_of(self.x));
         for begin in (0..lines).step_by(BLOCK) {
             let size = BLOCK.min(lines - begin);
-            for rows in wide(count).flat_map(side_by_side) {
+            for rows in wide(count).flat_map(|rows| evenly(rows, COUNT)) {
                 let turned = &mut self.turned[at(count, begin, &rows, size)];
                 match rows.len() {
                     1 => turn_rows::<1>(self.x, rows.start, begin, turned),
@@ -99,12 +99,6 @@ fn even(lines: usize) -> usize {
 #[inline(always)]
 fn wide(count: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(COUNT * WIDE).map(move |from| from..count.min(from + COUNT * WIDE))
-}
-
-/// Of these the ones that lie side by side.
-#[inline(always)]
-fn side_by_side(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    evenly(rows, COUNT)
 }
 
 /// See [`Dots::in_parts`]; with the activations, turned, and the memory that it works in.
@@ -150,7 +144,7 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
                 }
                 let block = Block { lines, weights };
                 let mut waiting = waiting.chunks_exact_mut((tiles * SIDE * COUNT).max(1));
-                for rows in side_by_side(rows.clone()) {
+                for rows in evenly(rows.clone(), COUNT) {
                     let waiting = waiting.next().unwrap_or_default();
                     match rows.len() {
                         1 => self.rows::<1>(rows, &block, x, waiting),
@@ -243,8 +237,16 @@ fn turn_weights<const W: usize, const LINES: usize>(w: Rows, at: usize, begin: u
     for (r, row) in rows.iter_mut().enumerate().skip(1) {
         *row = w.row(at + r.min(w.count - 1 - at));
     }
-    let (count, last) = (rows[0].lines.len(), rows.map(|row| rest(row.rest, 0)));
-    turn_side::<SIDE, LINES>(|r, i| rows[r].lines.get(i).map(|lines| &lines[rows[r].at]), count, &last, begin, turned);
+    // What makes a pair of the last line must not be seen: a sum of -0 stays what it is, if -0 is added.
+    let mut nothing = [0; LINE];
+    nothing.chunks_exact_mut(4 / LINES).for_each(|value| value[4 / LINES - 1] = 0x80);
+    let last = rows.map(|row| if row.rest.is_empty() { nothing } else { rest(row.rest, 0) });
+    let line = |r: usize, i: usize| match rows[r].lines.get(i) {
+        Some(lines) => &lines[rows[r].at],
+        None if i == rows[r].lines.len() => &last[r],
+        None => &nothing,
+    };
+    turn_side::<SIDE, LINES>(line, begin, turned);
 }
 
 /// The same of activations, of `C` rows from `row` on.
@@ -255,15 +257,18 @@ fn turn_rows<const C: usize>(x: Activations, row: usize, begin: usize, turned: &
         let (lines, bytes) = x.row(row + c).as_chunks();
         (rows[c], last[c]) = (lines, rest(bytes, 0));
     }
-    turn_side::<C, 1>(|c, i| rows[c].get(i), rows[0].len(), &last, begin, turned);
+    let line = |c: usize, i: usize| match rows[c].get(i) {
+        Some(line) => line,
+        None if i == rows[c].len() => &last[c],
+        None => &[0; LINE],
+    };
+    turn_side::<C, 1>(line, begin, turned);
 }
 
-/// Turns lines of `N` rows, which then are side by side: line `i` of row `n`, behind the last whole one another, then zeros.
+/// Turns lines from `begin` on of `N` rows, which then are side by side: line `i` of row `n`.
 #[inline(always)]
 fn turn_side<'a, const N: usize, const LINES: usize>(
-    line: impl Fn(usize, usize) -> Option<&'a Line>,
-    count: usize,
-    last: &[Line; N],
+    line: impl Fn(usize, usize) -> &'a Line,
     begin: usize,
     turned: &mut [Line],
 ) {
@@ -271,12 +276,7 @@ fn turn_side<'a, const N: usize, const LINES: usize>(
     let turned = first.as_chunks_mut::<N>().0.iter_mut().zip(second.as_chunks_mut::<N>().0);
     for (i, (first, second)) in (begin..).step_by(PARTS).zip(turned) {
         for n in 0..N {
-            let line = |i: usize| match line(n, i) {
-                Some(line) => line,
-                None if i == count => &last[n],
-                None => &[0; LINE],
-            };
-            turn::<LINES>([line(i), line(i + 1)], [&mut first[n], &mut second[n]]);
+            turn::<LINES>([line(n, i), line(n, i + 1)], [&mut first[n], &mut second[n]]);
         }
     }
 }
