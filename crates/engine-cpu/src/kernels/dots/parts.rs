@@ -46,7 +46,7 @@ impl Turned {
 }
 
 /// Whether so many rows are turned.
-pub(super) const fn wants<I: Floats>(rows: usize) -> bool {
+const fn wants<I: Floats>(rows: usize) -> bool {
     I::PARTS == PARTS && rows > FEW
 }
 
