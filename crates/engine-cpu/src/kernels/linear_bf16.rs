@@ -3,7 +3,6 @@
 
 use super::decoded::decode_row;
 use super::dots::{Dots, Rows, Terms, Turned};
-use super::linear_q8::Work;
 use super::product::{Activations, Weight, first};
 use crate::isa::{Floats, Isa, Pairs};
 use inkstone_tensor::DType;
@@ -18,39 +17,24 @@ type Best = crate::isa::Portable;
 pub(super) const WEIGHTS: &[DType] = &[DType::BF16];
 
 /// See [`super::product::columns`].
-pub(super) fn columns(
-    x: Activations,
-    turned: &Turned,
-    weight: &Weight,
-    cols: Range<usize>,
-    work: &mut Work,
-    out: &mut [f32],
-) {
+pub(super) fn columns(x: Activations, weight: &Weight, cols: Range<usize>, work: &mut Vec<f32>, out: &mut [f32]) {
     // Chosen only where the instructions are; should they be missing all the same, plain Rust gives the same bits.
     match Best::detect() {
-        Some(isa) => run(isa, x, turned, weight, cols, work, out),
-        None => run(crate::isa::Portable, x, turned, weight, cols, work, out),
+        Some(isa) => run(isa, x, weight, cols, work, out),
+        None => run(crate::isa::Portable, x, weight, cols, work, out),
     }
 }
 
-fn run<I: Pairs>(
-    isa: I,
-    x: Activations,
-    turned: &Turned,
-    weight: &Weight,
-    cols: Range<usize>,
-    work: &mut Work,
-    out: &mut [f32],
-) {
+fn run<I: Pairs>(isa: I, x: Activations, weight: &Weight, cols: Range<usize>, work: &mut Vec<f32>, out: &mut [f32]) {
     let w = &weight.w;
-    let Work { floats, lines, .. } = work;
-    let biases = first(floats, cols.len());
+    let biases = first(work, cols.len());
     if let Some(bias) = weight.bias {
         decode_row(&bias, 0, cols.start, biases);
     }
     let biases = weight.bias.is_some().then_some(&*biases);
     let w = Rows::of(w, cols);
-    Dots { terms: Both(isa), x, w, biases, out }.run(isa, turned, lines);
+    // Sums have one part: nothing is turned, and nothing waits.
+    Dots { terms: Both(isa), x, w, biases, out }.run(isa, &Turned::default(), &mut Vec::new());
 }
 
 #[derive(Clone, Copy)]

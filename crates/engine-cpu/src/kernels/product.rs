@@ -115,7 +115,7 @@ pub(super) fn columns<I: Words>(
 ) {
     match x.dtype {
         DType::F32 => linear_f32::columns::<I>(x, &sides.floats, weight, cols, work, out),
-        DType::BF16 => linear_bf16::columns(x, &sides.floats, weight, cols, work, out),
+        DType::BF16 => linear_bf16::columns(x, weight, cols, &mut work.floats, out),
         _ => linear_q8::columns::<I>(&mut sides.encoded, weight, cols, work, out),
     }
 }
