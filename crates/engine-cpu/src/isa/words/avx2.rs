@@ -204,7 +204,8 @@ impl Words for Avx2 {
             let w = self.load(&w[k]);
             for n in 0..N {
                 let x = self.splat(x[k][n]);
-                sums[n] = if k == 0 { self.products(w, x) } else { self.add_products(BOTH, sums[n], w, x) };
+                let products = self.products(w, x);
+                sums[n] = if k == 0 { products } else { self.add_in_order(sums[n], products) };
             }
         });
         sums
@@ -477,6 +478,17 @@ impl Avx2 {
         out
     }
 
+    /// Adds products that are all made before: Zen 3 takes 5% less time so than for products and sums in turns. Additions can go to each
+    /// pipe, and get into the way of multiplications less often then.
+    #[inline(always)]
+    fn add_in_order(self, sums: W, products: W) -> W {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe {
+            let [low, high] = both_in_order(products);
+            [in_order(_mm256_add_epi32(sums[0], low)), in_order(_mm256_add_epi32(sums[1], high))]
+        }
+    }
+
     /// The first factor in the low halves of words, the second in the upper.
     #[inline(always)]
     fn both(self, factors: [W; 2]) -> W {
@@ -528,4 +540,15 @@ fn in_order(mut sum: __m256i) -> __m256i {
     // SAFETY: it has no instruction.
     unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) sum, options(nomem, nostack, preserves_flags)) };
     sum
+}
+
+/// The same for both halves of a vector, before which nothing of what comes behind is done.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn both_in_order([mut low, mut high]: W) -> W {
+    // SAFETY: it has no instruction.
+    unsafe {
+        std::arch::asm!("/* {0} {1} */", inout(ymm_reg) low, inout(ymm_reg) high, options(nomem, nostack, preserves_flags))
+    };
+    [low, high]
 }

@@ -165,16 +165,16 @@ impl Side {
         let parts = self.parts();
         for Block { rows: n, words, .. } in parts {
             let wide = words.start / WORDS * WIDE..words.end / WORDS * WIDE;
-            let groups = self.words[words].chunks_exact(n * WORDS);
-            for (group, wide) in groups.zip(self.wide[wide].chunks_exact_mut(n * WIDE)) {
-                for (bytes, wide) in group[..8 * n].chunks_exact(n).zip(wide.chunks_exact_mut(2 * n)) {
-                    let (even, odd) = wide.split_at_mut(n);
-                    for i in 0..n {
-                        [even[i], odd[i]] = [halves(bytes[i] << 8), halves(bytes[i])];
+            let (words, wide) = (&self.words[words], &mut self.wide[wide]);
+            macro_rules! widen {
+                ($($n:literal)*) => {
+                    match n {
+                        $($n => widen::<$n>(words.as_chunks().0.as_chunks().0, wide.as_chunks_mut().0.as_chunks_mut().0),)*
+                        other => unreachable!("{other} rows are in no list of blocks"),
                     }
-                }
-                wide[16 * n..].copy_from_slice(&group[8 * n..9 * n]);
+                };
             }
+            widen!(1 2 3 4 6);
         }
     }
 
@@ -289,6 +289,19 @@ fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usi
                 }
             }
         }
+    }
+}
+
+/// Groups with values as numbers of 16 bits. Of so many rows, for the compiler: it makes vectors of them.
+fn widen<const N: usize>(groups: &[Columns<N>], wide: &mut [Wide<N>]) {
+    for (group, wide) in groups.iter().zip(wide) {
+        for (bytes, wide) in group.iter().zip(wide.as_chunks_mut().0) {
+            let [even, odd] = wide;
+            for n in 0..N {
+                [even[n], odd[n]] = [halves(bytes[n] << 8), halves(bytes[n])];
+            }
+        }
+        wide[WIDE - 1] = group[8];
     }
 }
 
