@@ -11,6 +11,7 @@ use crate::isa::{Ahead, Body, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
 use bytemuck::Pod;
 use std::marker::PhantomData;
+use std::slice;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The columns of the result that some panels give. Sums lie as they are used: of each block of rows those of a panel together,
@@ -117,13 +118,21 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
         let Many { isa, unpacked, x, count, asks, sums, .. } = self;
         let wide = unpacked.len() / count;
         for (x, sums) in x.chunks_exact(count).zip(sums.chunks_exact_mut(wide)) {
-            if !I::KEEPS {
-                // The sums of the next rows come out of the second cache.
-                behind(isa, sums.as_flattened(), Cache::First);
+            asks.block(isa);
+            if I::KEEPS {
+                ask(isa, x, size_of_val(x), Cache::Second);
             }
             asks.block(isa);
-            behind(isa, x, Cache::Second);
-            asks.block(isa);
+            if !I::KEEPS {
+                // What the next rows have comes out of the second cache.
+                let mut next = size_of_val(x);
+                for (unpacked, sums) in unpacked.chunks_exact(count).zip(sums) {
+                    ask(isa, slice::from_ref(sums), wide * size_of_val(sums), Cache::First);
+                    add_in_memory::<I, F, N>(isa, unpacked, x, next, sums);
+                    next = 0;
+                }
+                continue;
+            }
             for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
                 match sums.len() {
                     2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
@@ -134,11 +143,11 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
     }
 }
 
-/// Asks for as much as this is of what lies behind it.
+/// Asks for as much as this is of what lies so many bytes behind it, if that is not 0.
 #[inline(always)]
-fn behind<I: Words, T: Pod>(isa: I, this: &[T], into: Cache) {
-    let bytes = bytemuck::cast_slice(this);
-    far(isa, bytes, Ahead { bytes: bytes.len(), into }, 0, bytes.len());
+fn ask<I: Words, T: Pod>(isa: I, this: &[T], bytes: usize, into: Cache) {
+    let this = bytemuck::cast_slice(this);
+    far(isa, this, Ahead { bytes, into }, 0, this.len());
 }
 
 /// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
@@ -153,12 +162,6 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
     let mut panels = [unpacked; P];
     for p in 0..P {
         panels[p] = &unpacked[p * x.len()..][..x.len()];
-    }
-    if !I::KEEPS {
-        for p in 0..P {
-            add_in_memory::<I, F, N>(isa, panels[p], x, &mut sums[p]);
-        }
-        return;
     }
     let mut found = [[isa.splat_float(0.0); N]; P];
     for p in 0..P {
@@ -186,20 +189,22 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
     }
 }
 
-/// The same where registers don't hold the sums.
+/// The same of a panel, where registers don't hold the sums. With each group as many of the activations are asked for that lie
+/// `next` bytes behind, if that is not 0: all at once would hold up what is wanted now.
 #[inline(always)]
 fn add_in_memory<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
     x: &[impl Step<N>],
+    next: usize,
     sums: &mut [F16x; N],
 ) {
     if !F::LATE {
-        return in_memory::<I, F, N>(isa, unpacked, x, sums);
+        return in_memory::<I, F, N>(isa, unpacked, x, next, sums);
     }
     for (unpacked, x) in unpacked.chunks_exact(F::GROUPS).zip(x.chunks_exact(F::GROUPS)) {
         let mut block = [[0.0; LANES]; N];
-        in_memory::<I, F, N>(isa, unpacked, x, &mut block);
+        in_memory::<I, F, N>(isa, unpacked, x, next, &mut block);
         let found = end::<I, F, N>(isa, load(isa, &block), isa.floats(&unpacked[0].d), load(isa, sums));
         store(isa, found, sums);
     }
@@ -210,10 +215,12 @@ fn in_memory<I: Words, F: Format, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
     x: &[impl Step<N>],
+    next: usize,
     sums: &mut [F16x; N],
 ) {
     let mut sums = [InMemory(sums)];
     for (unpacked, x) in unpacked.iter().zip(x) {
+        ask(isa, slice::from_ref(x), next, Cache::First);
         x.add::<I, F, 1>(isa, [unpacked], &mut sums);
         // The compiler would load all sums before the loop, into registers that are not there.
         compiler_fence(Ordering::SeqCst);
