@@ -205,7 +205,7 @@ impl Words for Avx2 {
             for n in 0..N {
                 let x = self.splat(x[k][n]);
                 let products = self.products(w, x);
-                sums[n] = if k == 0 { products } else { self.add_in_order(sums[n], products) };
+                sums[n] = if k == 0 { products } else { self.add_in_order(_mm256_add_epi32, sums[n], products) };
             }
         });
         sums
@@ -304,7 +304,13 @@ impl Avx2 {
                     sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
-                short[n] = self.short_dot(halves.clone(), short[n], k.is_multiple_of(fit), w, x[k][n]);
+                if fit == 8 && N <= MOST {
+                    let products = self.short_dot(BOTH, short[n], true, w, x[k][n]);
+                    short[n] =
+                        if k == 0 { products } else { self.add_in_order(_mm256_add_epi16, short[n], products) };
+                } else {
+                    short[n] = self.short_dot(halves.clone(), short[n], k.is_multiple_of(fit), w, x[k][n]);
+                }
                 if (k + 1).is_multiple_of(fit) {
                     sums[n] = self.add_products(halves.clone(), sums[n], short[n], ones);
                 }
@@ -478,14 +484,14 @@ impl Avx2 {
         out
     }
 
-    /// Adds products that are all made before: Zen 3 takes 5% less time so than for products and sums in turns. Additions can go to each
-    /// pipe, and get into the way of multiplications less often then.
+    /// Adds products that are all made before: Zen 3 takes 3 to 5% less time so than for products and sums in turns. Additions can
+    /// go to each pipe, and get into the way of multiplications less often then.
     #[inline(always)]
-    fn add_in_order(self, sums: W, products: W) -> W {
-        // SAFETY: `self` proves that the machine has AVX2.
+    fn add_in_order(self, add: unsafe fn(__m256i, __m256i) -> __m256i, sums: W, products: W) -> W {
+        // SAFETY: `self` proves that the machine has AVX2, and `add` is an addition of it.
         unsafe {
             let [low, high] = both_in_order(products);
-            [in_order(_mm256_add_epi32(sums[0], low)), in_order(_mm256_add_epi32(sums[1], high))]
+            [in_order(add(sums[0], low)), in_order(add(sums[1], high))]
         }
     }
 
