@@ -19,6 +19,16 @@ pub(super) const GROUPS: usize = 8;
 const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 const FEW: [usize; 4] = [8, 4, 2, 1];
 
+/// Calls the macro with the number of rows that a block has, as a constant: one of these.
+macro_rules! with_rows {
+    ($rows:expr, $call:ident: $($n:literal)*) => {
+        match $rows {
+            $($n => $call!($n),)*
+            other => unreachable!("{other} rows are in no list of blocks"),
+        }
+    };
+}
+
 /// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
 /// words of [`Start`].
 pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
@@ -167,14 +177,11 @@ impl Side {
             let wide = words.start / WORDS * WIDE..words.end / WORDS * WIDE;
             let (words, wide) = (&self.words[words], &mut self.wide[wide]);
             macro_rules! widen {
-                ($($n:literal)*) => {
-                    match n {
-                        $($n => widen::<$n>(words.as_chunks().0.as_chunks().0, wide.as_chunks_mut().0.as_chunks_mut().0),)*
-                        other => unreachable!("{other} rows are in no list of blocks"),
-                    }
+                ($n:literal) => {
+                    widen::<$n>(words.as_chunks().0.as_chunks().0, wide.as_chunks_mut().0.as_chunks_mut().0)
                 };
             }
-            widen!(1 2 3 4 6);
+            with_rows!(n, widen: 1 2 3 4 6);
         }
     }
 
@@ -254,14 +261,11 @@ impl<I: Words> Body for Pack<'_, '_, I> {
         for Block { row, rows, group, words } in side.parts() {
             let words = &mut side.words[words];
             macro_rules! pack {
-                ($($n:literal)*) => {
-                    match rows {
-                        $($n => pack::<I, $n>(isa, x, row, group, words.as_chunks_mut().0.as_chunks_mut().0),)*
-                        other => unreachable!("{other} rows are in no list of blocks"),
-                    }
+                ($n:literal) => {
+                    pack::<I, $n>(isa, x, row, group, words.as_chunks_mut().0.as_chunks_mut().0)
                 };
             }
-            pack!(1 2 3 4 6 8);
+            with_rows!(rows, pack: 1 2 3 4 6 8);
         }
     }
 }
