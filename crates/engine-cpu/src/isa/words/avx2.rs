@@ -304,6 +304,7 @@ impl Avx2 {
                     sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
+                // Of so few rows it is both halves, always.
                 if fit == 8 && N <= MOST {
                     let products = self.short_dot(BOTH, short[n], true, w, x[k][n]);
                     short[n] =
