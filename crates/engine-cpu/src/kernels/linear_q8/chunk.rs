@@ -4,7 +4,7 @@ use super::super::formats::{Format, Packed, each_group};
 use super::super::product::first;
 use super::Unpacked;
 use super::shared::far;
-use super::side::{Columns, GROUPS, Side, Wide};
+use super::side::{Columns, GROUPS, Side, Wide, with_rows};
 use super::step::{InMemory, Step, begin, end, load, store};
 use super::unpacked::is_wide;
 use crate::isa::{Ahead, Body, Cache, F16x, LANES, Words};
@@ -57,22 +57,15 @@ pub(super) fn panels<I: Words, F: Format>(
                     let (x, sums) = (x.groups::<$n, $x>(from, count, row, blocks), sums.as_chunks_mut::<$n>().0);
                     isa.run(Many { isa, unpacked, x, count, asks: &mut asks, sums, format: PhantomData::<F> });
                 }};
-            }
-            macro_rules! runs {
-                ($($n:literal)*) => {
-                    match n {
-                        $($n if const { $n <= I::SIDE } => {
-                            if const { is_wide::<I, F>() } {
-                                run!(Wide<$n>, $n);
-                            } else {
-                                run!(Columns<$n>, $n);
-                            }
-                        })*
-                        other => unreachable!("{other} rows are in no list of blocks"),
+                ($n:literal) => {
+                    if const { is_wide::<I, F>() } {
+                        run!(Wide<$n>, $n);
+                    } else {
+                        run!(Columns<$n>, $n);
                     }
                 };
             }
-            runs!(1 2 3 4 6);
+            with_rows!(n, I::SIDE, run: 1 2 3 4 6);
         }
     }
 }
@@ -119,24 +112,24 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
         let wide = unpacked.len() / count;
         for (x, sums) in x.chunks_exact(count).zip(sums.chunks_exact_mut(wide)) {
             asks.block(isa);
-            if I::KEEPS {
+            // A condition that is known, so that the other way is not even compiled.
+            if const { I::KEEPS } {
                 ask(isa, x, size_of_val(x), Cache::Second);
-            }
-            asks.block(isa);
-            if !I::KEEPS {
-                // What the next rows have comes out of the second cache.
+                asks.block(isa);
+                for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
+                    match sums.len() {
+                        2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
+                        _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
+                    }
+                }
+            } else {
+                asks.block(isa);
+                // What the next rows have comes out of the second cache: activations with the first panel.
                 let mut next = size_of_val(x);
                 for (unpacked, sums) in unpacked.chunks_exact(count).zip(sums) {
                     ask(isa, slice::from_ref(sums), wide * size_of_val(sums), Cache::First);
                     add_in_memory::<I, F, N>(isa, unpacked, x, next, sums);
                     next = 0;
-                }
-                continue;
-            }
-            for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
-                match sums.len() {
-                    2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
-                    _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
                 }
             }
         }

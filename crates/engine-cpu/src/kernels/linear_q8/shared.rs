@@ -5,13 +5,12 @@
 //! scale 7; a product of `scale` and `isum` has at most 24.
 
 use super::super::formats::{Format, Head};
-use super::side::Columns;
+use super::side::{Columns, SCALES};
 use super::step::{Sums, begin, end};
 use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Where [`Columns`] have the scales, what both halves begin with, and what minima of halves take.
-const SCALES: usize = 8;
+/// Where [`Columns`] have what both halves begin with, and what minima of halves take.
 const FIRST: usize = 10;
 const HALVES: usize = 12;
 

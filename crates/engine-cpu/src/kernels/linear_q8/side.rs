@@ -10,6 +10,8 @@ use std::ops::Range;
 const GROUP: usize = 40;
 /// Words of a group as it is there: four values in each, then the scale, then the sum.
 const GIVEN: usize = GROUP / 4;
+/// Where [`Columns`] have the scales.
+pub(super) const SCALES: usize = 8;
 /// Words of a group here: besides, those of [`Start`].
 pub(super) const WORDS: usize = GIVEN + 3;
 /// Groups that lie together: those that are unpacked at once.
@@ -19,15 +21,16 @@ pub(super) const GROUPS: usize = 8;
 const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 const FEW: [usize; 4] = [8, 4, 2, 1];
 
-/// Calls the macro with the number of rows that a block has, as a constant: one of these.
+/// Calls the macro with the number of rows that a block has, as a constant: one of these, and no more than so many.
 macro_rules! with_rows {
-    ($rows:expr, $call:ident: $($n:literal)*) => {
+    ($rows:expr, $most:expr, $call:ident: $($n:literal)*) => {
         match $rows {
-            $($n => $call!($n),)*
+            $($n if const { $n <= $most } => $call!($n),)*
             other => unreachable!("{other} rows are in no list of blocks"),
         }
     };
 }
+pub(super) use with_rows;
 
 /// A group of `N` rows side by side: eight times four values of each row, the scales (bits of f32), the sums, and the
 /// words of [`Start`].
@@ -181,7 +184,7 @@ impl Side {
                     widen::<$n>(words.as_chunks().0.as_chunks().0, wide.as_chunks_mut().0.as_chunks_mut().0)
                 };
             }
-            with_rows!(n, widen: 1 2 3 4 6);
+            with_rows!(n, BLOCKS[0], widen: 1 2 3 4 6);
         }
     }
 
@@ -265,7 +268,7 @@ impl<I: Words> Body for Pack<'_, '_, I> {
                     pack::<I, $n>(isa, x, row, group, words.as_chunks_mut().0.as_chunks_mut().0)
                 };
             }
-            with_rows!(rows, pack: 1 2 3 4 6 8);
+            with_rows!(rows, FEW[0], pack: 1 2 3 4 6 8);
         }
     }
 }
@@ -305,7 +308,7 @@ fn widen<const N: usize>(groups: &[Columns<N>], wide: &mut [Wide<N>]) {
                 [even[n], odd[n]] = [halves(bytes[n] << 8), halves(bytes[n])];
             }
         }
-        wide[WIDE - 1] = group[8];
+        wide[WIDE - 1] = group[SCALES];
     }
 }
 
