@@ -50,9 +50,16 @@ pub(super) const fn is_side_by_side<I: Words, F: Format>(rows: usize) -> bool {
 }
 
 /// The columns of the result that so many panels give, of all rows. Of each block of rows those of a panel lie together, panel
-/// after panel.
+/// after panel. `heads` are memory to work in.
 #[inline(always)]
-pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x: &Side, sums: &mut [F16x]) {
+pub(super) fn panels<I: Words, F: Format>(
+    isa: I,
+    panels: &[u8],
+    count: usize,
+    x: &Side,
+    heads: &mut [Head<I>; STREAMS],
+    sums: &mut [F16x],
+) {
     sums.fill([0.0; LANES]);
     let all = x.count();
     // Rows that are not all side by side use some groups in turns, so that these come from memory once.
@@ -70,7 +77,7 @@ pub(super) fn panels<I: Words, F: Format>(isa: I, panels: &[u8], count: usize, x
                             let work = Few { isa, panels, first: from, x, ahead, sums, format: PhantomData::<F> };
                             // One panel of blocks of several groups needs less: its sums and scales stay in registers.
                             if const { is_side_by_side::<I, F>($n) } && (F::GROUPS == 1 || count > 1) {
-                                isa.run(SideBySide(work));
+                                isa.run(SideBySide(work, &mut *heads));
                             } else if const { F::GROUPS > 1 || !is_side_by_side::<I, F>($n) } {
                                 isa.run(Alone(work));
                             }
@@ -112,15 +119,15 @@ impl<I: Words, F: Format, const N: usize> Body for Alone<'_, I, F, N> {
     }
 }
 
-/// Panels of which a piece of each is used in turns.
-struct SideBySide<'a, I, F, const N: usize>(Few<'a, I, F, N>);
+/// Panels of which a piece of each is used in turns; with memory for their heads.
+struct SideBySide<'a, I: Words, F, const N: usize>(Few<'a, I, F, N>, &'a mut [Head<I>; STREAMS]);
 
 impl<I: Words, F: Format, const N: usize> Body for SideBySide<'_, I, F, N> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        side_by_side(self.0);
+        side_by_side(self.0, self.1);
     }
 }
 
@@ -142,14 +149,15 @@ fn ahead<F: Format>(rows: usize) -> Ahead {
 #[inline(always)]
 fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>], from: Ahead, out: &mut [F16x; N]) {
     let (mut sums, format) = (load(isa, out), PhantomData::<F>);
-    let mut head = Head::none(isa);
+    let (mut head, mut totals) = (Head::none(isa), [[isa.splat(0); N]; 4]);
     for (blocks, x) in panel.chunks_exact(ROWS * F::BYTES).zip(x.chunks_exact(F::GROUPS)) {
         // A condition that is known, so that the rest is not even compiled.
         if const { fits::<I, F, N>() } {
             if let Some(x) = x.first_chunk() {
                 let (length, size) = (blocks.len(), blocks.len());
                 let column = Column { panels: blocks, count: 1, length, at: 0, size, ahead: from };
-                shared::block::<I, F, N, 1>(isa, column, x, from_mut(&mut head), from_mut(&mut sums));
+                let (head, totals, sums) = (from_mut(&mut head), from_mut(&mut totals), from_mut(&mut sums));
+                shared::block::<I, F, N, 1>(isa, column, x, head, totals, sums);
             }
             continue;
         }
@@ -204,12 +212,12 @@ fn single<I: Words, F: Format, const N: usize>(
 
 /// Adds groups from `first` on of some panels, of which a piece of each is used in turns: see [`Column`].
 #[inline(always)]
-fn side_by_side<I: Words, F: Format, const N: usize>(few: Few<I, F, N>) {
+fn side_by_side<I: Words, F: Format, const N: usize>(few: Few<I, F, N>, heads: &mut [Head<I>; STREAMS]) {
     let Few { isa, panels, first, x, ahead, sums: out, .. } = few;
     let (count, size) = (out.len().min(STREAMS), ROWS * F::BYTES);
     let length = panels.len() / count.max(1);
     let mut column = Column { panels, count, length, at: first / F::GROUPS * size, size, ahead };
-    let (mut sums, mut heads) = ([[isa.splat_float(0.0); N]; STREAMS], [Head::none(isa); STREAMS]);
+    let (mut sums, mut totals) = ([[isa.splat_float(0.0); N]; STREAMS], [[[isa.splat(0); N]; 4]; STREAMS]);
     for (sums, out) in sums.iter_mut().zip(&*out) {
         *sums = load(isa, out);
     }
@@ -220,7 +228,7 @@ fn side_by_side<I: Words, F: Format, const N: usize>(few: Few<I, F, N>) {
                 single::<I, F, N>(isa, column.blocks(p), &x[0], from, sums);
             }
         } else if let Some(x) = x.first_chunk() {
-            shared::block::<I, F, N, STREAMS>(isa, column, x, &mut heads, &mut sums);
+            shared::block::<I, F, N, STREAMS>(isa, column, x, heads, &mut totals, &mut sums);
         }
         column.at += size;
     }

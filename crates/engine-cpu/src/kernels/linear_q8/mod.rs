@@ -19,9 +19,9 @@ pub(super) use unpacked::Unpacked;
 use unpacked::is_wide;
 
 use super::decoded::decode_row;
-use super::formats::{Format, with_format};
+use super::formats::{Format, Head, with_format};
 use super::product::{Weight, first};
-use crate::isa::{Body, LANES, Portable, Words};
+use crate::isa::{Body, LANES, Portable, STREAMS, Words};
 use crate::memory::View;
 use crate::panel::{PANEL16, ROWS, pack_before};
 use crate::scratch::{self, room};
@@ -102,12 +102,14 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
         if let Some(bias) = weight.bias {
             decode_row(&bias, 0, cols.start, biases);
         }
+        // Made once: to fill so much for every few panels takes 1% of a step.
+        let mut heads = [Head::none(isa); STREAMS];
         for panel in (cols.start / LANES..cols.end.div_ceil(LANES)).step_by(at_once) {
             let wide = at_once.min(cols.end.div_ceil(LANES) - panel);
             let panels = rows16(&weight.w, panel, wide, packed);
             let sums = &mut sums[..rows * wide * LANES];
             if direct {
-                direct::panels::<I, F>(isa, panels, wide, x, sums.as_chunks_mut().0);
+                direct::panels::<I, F>(isa, panels, wide, x, &mut heads, sums.as_chunks_mut().0);
             } else {
                 chunk::panels::<I, F>(isa, panels, x, unpacked, sums.as_chunks_mut().0);
             }

@@ -87,13 +87,18 @@ impl<'a> Column<'a> {
     }
 }
 
+/// Sums of four groups times their scales, by row: see [`half`].
+pub(super) type Totals<I, const N: usize> = [[<I as Words>::W; N]; 4];
+
 /// Adds a column of blocks times `N` rows of a step to the sums of each panel, and asks for the blocks that lie so far behind these.
+/// `heads` and `totals` are memory to work in, which is not made anew for each column.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
     column: Column,
     x: &[Columns<N>; 8],
     heads: &mut [Head<I>; P],
+    totals: &mut [Totals<I, N>; P],
     sums: &mut [[I::F; N]; P],
 ) {
     let before = *sums;
@@ -112,7 +117,6 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     }
     macro_rules! four {
         ($first:literal) => {{
-            let mut totals = [[[isa.splat(0); N]; 4]; P];
             macro_rules! half {
                 ($half:literal) => {{
                     let from = column.ahead(column.size / 8 * ($first + 2 * $half));
@@ -214,7 +218,8 @@ fn minimum<I: Words, F: Format>(isa: I, head: &Head<I>, g: usize) -> I::F {
     isa.product(head.m, isa.to_floats(F::minimum(isa, head, g)))
 }
 
-/// Half `half` of four groups with scales of 16 values: adds the sums of their products, times their scales, to `totals`.
+/// Half `half` of four groups with scales of 16 values: the sums of their products, times their scales, become `totals` or, of the
+/// second half, are added to them.
 #[inline(always)]
 fn half<I: Words, F: Format, const N: usize>(
     isa: I,
@@ -223,7 +228,7 @@ fn half<I: Words, F: Format, const N: usize>(
     [first, half]: [usize; 2],
     x: &[Columns<N>; 8],
     from: Ahead,
-    totals: &mut [[I::W; N]; 4],
+    totals: &mut Totals<I, N>,
 ) {
     let left = left::<I, F>(isa);
     let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 4];
@@ -263,7 +268,7 @@ fn half<I: Words, F: Format, const N: usize>(
             let j = 2 * (first + $g) + half;
             for n in 0..N {
                 let scaled = isa.end_scaled(dots[$g][n], F::BITS, 4, F::OFFSET > 0, head.scale[j / 4], j % 4);
-                totals[$g][n] = isa.add(totals[$g][n], scaled);
+                totals[$g][n] = if half == 0 { scaled } else { isa.add(totals[$g][n], scaled) };
             }
         }};
     }
@@ -279,7 +284,7 @@ fn four<I: Words, F: Format, const N: usize>(
     head: &Head<I>,
     first: usize,
     x: &[Columns<N>; 8],
-    totals: &[[I::W; N]; 4],
+    totals: &Totals<I, N>,
     sums: &mut [I::F; N],
 ) {
     let left = left::<I, F>(isa);

@@ -5,7 +5,7 @@ use super::direct;
 use super::shared::Column;
 use super::side::Side;
 use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS, Words};
-use crate::kernels::formats::{ALL, Format, tests::random, with_format};
+use crate::kernels::formats::{ALL, Format, Head, tests::random, with_format};
 use crate::kernels::product::Activations;
 use crate::panel::{ROWS, pack};
 use inkstone_tensor::{DType, Dim, Type};
@@ -28,7 +28,8 @@ impl<I: Words, F: Format> Body for Panels<'_, I, F> {
 
     #[inline(always)]
     fn call(self) {
-        direct::panels::<I, F>(self.isa, self.panels, self.count, self.x, self.sums);
+        let mut heads = [Head::none(self.isa); STREAMS];
+        direct::panels::<I, F>(self.isa, self.panels, self.count, self.x, &mut heads, self.sums);
     }
 }
 
