@@ -124,8 +124,7 @@ pub static STAGES: &[Stage] = &[
         cases: once,
         run: |c, _| {
             // What the tests have built, as they have it.
-            let line =
-                "cargo test --workspace --all-features --test archs --test models --test story -- cpu:: --show-output";
+            let line = "cargo test --workspace --all-features --test golden -- cpu:: --show-output";
             c.programs("no-eval", [c.program(line).env("INKSTONE_NO_EVAL", "1")])
         },
     },

@@ -22,7 +22,7 @@ fn the_library_in_the_readme_is_this_code() {
     };
     let code = between(include_str!("readme_api.rs"), "// README: begin", "// README: end");
     assert_eq!(code.len(), 4);
-    assert_eq!(between(include_str!("../../README.md"), "```rust", "```"), code);
+    assert_eq!(between(include_str!("../../../README.md"), "```rust", "```"), code);
     // There is no such file here: an error that names it, not a panic.
     assert!(shown().unwrap_err().to_string().contains("model.gguf"));
 }

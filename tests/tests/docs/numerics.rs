@@ -11,7 +11,7 @@ use inkstone_tests::{assert_same_bits, relative_l2};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const PAGE: &str = include_str!("../../docs/numerics.md");
+const PAGE: &str = include_str!("../../../docs/numerics.md");
 
 #[test]
 fn the_table_has_every_numerics_with_its_tolerance() {

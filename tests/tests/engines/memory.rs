@@ -42,7 +42,7 @@ fn a_model_takes_the_memory_of_its_file_its_caches_and_little_more() {
     let file = large::write(&path, SHALLOW);
     assert!(file > 300 << 20, "{file} bytes");
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "child_of_the_test_of_memory", "--nocapture"]).env(ENGINE, "cpu").env(FILE, &path);
+    child.args(["--exact", "memory::child_of_the_test_of_memory", "--nocapture"]).env(ENGINE, "cpu").env(FILE, &path);
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let outcome = text.lines().find_map(|l| l.split("outcome: ").nth(1));

@@ -121,7 +121,10 @@ fn a_file_larger_than_the_memory_gives_the_same_tokens() {
 
     forget(&path);
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "child_of_the_test_of_streaming", "--nocapture"]).env(FILE, &path).env(GROUP, &group.0);
+    child
+        .args(["--exact", "streaming::child_of_the_test_of_streaming", "--nocapture"])
+        .env(FILE, &path)
+        .env(GROUP, &group.0);
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let outcome = text.lines().find_map(|l| l.split("outcome: ").nth(1));

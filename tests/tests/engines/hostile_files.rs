@@ -242,7 +242,10 @@ fn sizes_that_no_memory_holds_are_errors_under_a_limit_of_two_gigabytes(engine: 
         let start = std::time::Instant::now();
         case.write(&path);
         let mut child = Command::new("sh");
-        child.args(["-c", &format!("ulimit -v {LIMIT}; exec \"$0\" --exact child_of_the_test_of_sizes --nocapture")]);
+        child.args([
+            "-c",
+            &format!("ulimit -v {LIMIT}; exec \"$0\" --exact hostile_files::child_of_the_test_of_sizes --nocapture"),
+        ]);
         child.arg(std::env::current_exe().unwrap()).env(CASE, case.name).env(ENGINE, engine).env(FILE, &path);
         let output = child.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

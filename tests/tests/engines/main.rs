@@ -1,0 +1,17 @@
+//! The library on every engine: one program, because linking an engine and a model takes longer than compiling a file of tests.
+
+mod bad_archs;
+mod bad_model;
+mod bad_options;
+mod chat;
+mod cpu;
+mod entry_points;
+mod fusion;
+mod hostile_files;
+mod invariance;
+mod memory;
+mod plan;
+mod scheduler;
+mod step_by_step;
+mod streaming;
+mod threads;
