@@ -1,0 +1,13 @@
+//! The program, as a user runs it.
+
+mod bench;
+mod chat;
+mod command_line;
+mod common;
+mod corpus;
+mod explain;
+mod files;
+mod generation;
+mod interrupts;
+mod output;
+mod terminal;

@@ -1,0 +1,13 @@
+//! Plans and products on the engine.
+
+mod bad_plans;
+mod equal_bits;
+mod float_mode;
+mod float_products;
+mod options;
+mod products;
+mod regions;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod tiles;
+mod unseen;

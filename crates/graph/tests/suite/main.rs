@@ -1,0 +1,8 @@
+//! From models to plans.
+
+mod common;
+mod fuse;
+mod fuse_random;
+mod plan;
+mod random;
+mod trace;

@@ -1,0 +1,85 @@
+//! Random straight-line graphs: plans on one arena do what `interpret` does, and the checker finds values that are moved
+//! onto others.
+
+use crate::common::*;
+use inkstone_compute::{Caps, Port, Region};
+use inkstone_graph::{Graph, Kind, Tracer, check, compile};
+use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
+use inkstone_tensor::{Array, DType, Dim, Type};
+use proptest::prelude::*;
+
+const WIDTHS: [usize; 3] = [1, 5, 32];
+
+fn weights() -> Tensors {
+    let mut w = Tensors::default();
+    for k in WIDTHS {
+        for n in WIDTHS {
+            w.add(&format!("{k}x{n}"), DType::F32, &[k, n]);
+        }
+    }
+    w
+}
+
+/// Instructions that pick operands among the values so far; what can't be is something else instead.
+fn graph(weights: &Tensors, code: &[(u8, usize, usize)]) -> Graph {
+    let t = Tracer::new("random", weights);
+    let mut values = vec![t.input(Port::Hidden, Type::f32(Dim::Rows, 5))];
+    for &(op, a, b) in code {
+        let (a, width) = (values[a % values.len()], WIDTHS[b % WIDTHS.len()]);
+        let b = values[b % values.len()];
+        let value = match op % 4 {
+            0 if a.ty() == b.ty() => t.add(a, b),
+            1 if a.ty() == b.ty() => t.mul(a, b),
+            0..=2 => t.silu(a),
+            _ => t.linear(a, t.weight(&format!("{}x{width}", a.ty().cols), width, a.ty().cols).unwrap(), None),
+        };
+        values.push(value.unwrap());
+    }
+    let last = *values.last().unwrap();
+    t.output(Port::Logits, t.silu(last).unwrap());
+    t.finish().unwrap()
+}
+
+fn step(rows: usize) -> Vec<u32> {
+    let mut b = StepBuffer::with_capacity(1, rows, 1, 1);
+    b.push(&SeqStep { slot: 0, tokens: &vec![0; rows], tables: &[&[0]], logits: LogitWish::None, sampler: None });
+    b.encode(0, 0).to_vec()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plans_are_their_graphs(code in prop::collection::vec(any::<(u8, usize, usize)>(), 1..40), rows in 1usize..9) {
+        let weights = weights();
+        let g = graph(&weights, &code);
+        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
+        let mut uniform = uniform("x");
+        let x = Array::from_rows(rows, 5, |_, row| row.iter_mut().for_each(|x| *x = uniform()));
+        let (mut eager, mut machine) = (Eager::new(&weights, 0), Machine::new(compiled.interface(), &weights, 0));
+        eager.ports.insert(Port::Hidden, x.clone());
+        machine.ports.insert(Port::Hidden, x);
+        eager.run(&g, &step(rows));
+        machine.run(&compiled.step(rows, 0, Kind::CHUNK).unwrap(), &step(rows));
+        prop_assert!(machine.ports[&Port::Logits] == eager.ports[&Port::Logits]);
+    }
+
+    /// A value that is moved by a line lies on bytes that nobody wrote, that are another's, or out of the arena.
+    #[test]
+    fn a_value_that_is_read_elsewhere_is_found(code in prop::collection::vec(any::<(u8, usize, usize)>(), 2..40), pick: usize) {
+        let g = graph(&weights(), &code);
+        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
+        let mut plan = compiled.plans(Kind::Body)[1].clone();
+        let mut reads: Vec<&mut u64> = plan
+            .steps
+            .iter_mut()
+            .flat_map(|s| s.args.iter_mut())
+            .filter(|a| a.region == Region::Arena && !a.write)
+            .map(|a| &mut a.offset)
+            .collect();
+        prop_assume!(!reads.is_empty());
+        let n = reads.len();
+        *reads[pick % n] += 64;
+        prop_assert!(check(&plan).is_err());
+    }
+}

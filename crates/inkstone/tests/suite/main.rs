@@ -1,0 +1,8 @@
+//! The library with the story model inside.
+#![cfg(feature = "embedded-model")]
+
+mod bench;
+mod embedded;
+mod explain;
+mod float_mode;
+mod profile;

@@ -1,0 +1,7 @@
+//! What is computed, from outside.
+
+mod math;
+mod quants;
+mod samplers;
+mod sampling;
+mod top_p;

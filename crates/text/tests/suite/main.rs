@@ -1,0 +1,6 @@
+//! Tokenizers and chat templates.
+
+mod bad_inputs;
+mod bad_templates;
+mod oracle;
+mod templates;
