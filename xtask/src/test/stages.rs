@@ -92,11 +92,12 @@ pub static STAGES: &[Stage] = &[
     Stage {
         name: "portable",
         what: "the fall-backs for platforms without calls of their own compile",
-        needs: &[],
+        needs: &[&CLIPPY],
         cases: once_if_portable,
         run: |c, _| {
-            let check = c.program("cargo check --workspace --target-dir").arg(c.workspace.target().join("portable"));
-            c.programs("portable", [check.env("RUSTFLAGS", "--cfg inkstone_portable --deny warnings")])
+            // As clippy, which gives the cfg to crates of the workspace alone: with RUSTFLAGS all dependencies were checked anew.
+            let check = c.program("cargo clippy").args(of_packages(portable(c)?));
+            c.programs("portable", [check.args(["--", "--cfg", "inkstone_portable", "--deny", "warnings"])])
         },
     },
     Stage {
@@ -180,7 +181,7 @@ pub static STAGES: &[Stage] = &[
         run: |c, _| {
             let triple = "x86_64-unknown-linux-gnu";
             // Together, so that what they have in common is built once.
-            let packages = libraries_with_unsafe(c)?.into_iter().flat_map(|name| ["--package".to_owned(), name]);
+            let packages = of_packages(libraries_with_unsafe(c)?);
             let test = c
                 .program(&format!("cargo test --lib --tests --no-fail-fast --target {triple}"))
                 .args(packages)
@@ -230,6 +231,11 @@ fn packages(context: &Context) -> Result<Vec<String>, Error> {
     Ok(context.workspace.packages().iter().map(|p| p.name.clone()).collect())
 }
 
+/// Arguments that name packages.
+fn of_packages(names: Vec<String>) -> impl Iterator<Item = String> {
+    names.into_iter().flat_map(|name| ["--package".to_owned(), name])
+}
+
 /// Folders below `examples` that are packages.
 fn examples(context: &Context) -> Result<Vec<String>, Error> {
     let folder = context.workspace.root().join("examples");
@@ -256,12 +262,18 @@ fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {
 
 /// Without a source that has the cfg the stage would check nothing, so it has no case then.
 fn once_if_portable(context: &Context) -> Result<Vec<String>, Error> {
+    if portable(context)?.is_empty() { Ok(Vec::new()) } else { once(context) }
+}
+
+/// Packages with fall-backs, found by their sources.
+fn portable(context: &Context) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
     for package in context.workspace.packages().iter().filter(|p| p.name != env!("CARGO_PKG_NAME")) {
         if any_source(package, |text| text.contains("inkstone_portable"))? {
-            return once(context);
+            names.push(package.name.clone());
         }
     }
-    Ok(Vec::new())
+    Ok(names)
 }
 
 /// Found by their sources, so that no crate with unsafe code is forgotten. Programs are left out: their tests start processes
