@@ -45,6 +45,11 @@ __device__ __forceinline__ void let_next_kernel_start() {
 __device__ __forceinline__ void add_release(unsigned* p, unsigned v) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
+__device__ __forceinline__ unsigned add_acquire_release(unsigned* p, unsigned v) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(v) : "memory");
+    return before;
+}
 __device__ __forceinline__ void store_release(unsigned* p, unsigned v) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
@@ -68,5 +73,17 @@ __device__ __forceinline__ void wait_until(const unsigned* p, unsigned v) {
     for (unsigned n = 0; (int)(load_acquire(p) - v) < 0; n++) {
         if (NAP) __nanosleep(NAP);
         if (n > 4000000u) __trap();
+    }
+}
+
+// First start and last end of the warps of one SM, so that the clock under this load is known. A warp's own time would be wrong:
+// schedulers prefer the oldest warps, which end long before the others.
+__device__ __forceinline__ void note_span(unsigned long long* span, long long start) {
+    const long long end = clock64();
+    unsigned sm;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (sm == 0 && threadIdx.x % 32 == 0) {
+        atomicMax(span, ~(unsigned long long)start);
+        atomicMax(span + 1, (unsigned long long)end);
     }
 }

@@ -27,6 +27,23 @@ __device__ __forceinline__ float half_at(const uint2& s, int i) {
     const uint32_t w = i < 2 ? s.x : s.y;
     return __half2float(__ushort_as_half((unsigned short)(i & 1 ? w >> 16 : w & 0xffff)));
 }
+// The f16 scales of a lane's next U vectors.
+template <int U>
+__device__ __forceinline__ uint2 load_scales(const char* p) {
+    uint2 v = make_uint2(0, 0);
+    unsigned short h = 0;
+    if constexpr (U == 4) asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+    if constexpr (U == 2) asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v.x) : "l"(p));
+    if constexpr (U == 1) {
+        asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(h) : "l"(p));
+        v.x = h;
+    }
+    return v;
+}
+__device__ __forceinline__ void unpack(float (&f)[8], const uint4& v) {
+    f[0] = lower_bf16(v.x), f[1] = upper_bf16(v.x), f[2] = lower_bf16(v.y), f[3] = upper_bf16(v.y);
+    f[4] = lower_bf16(v.z), f[5] = upper_bf16(v.z), f[6] = lower_bf16(v.w), f[7] = upper_bf16(v.w);
+}
 
 // v counts the 16-byte vectors of a row, u the lane's vectors in a piece. Sums go to two accumulators, by u or by place.
 template <Format F>
@@ -46,7 +63,6 @@ struct Math<BF16> {
         return {((const float4*)sm)[v], ((const float4*)sm)[k / 8 + v]};
     }
     static __device__ __forceinline__ unsigned scales_of_lane(unsigned) { return 0; }
-    static __device__ __forceinline__ uint2 load_scales(const char*) { return make_uint2(0, 0); }
     static __device__ __forceinline__ void add(float (&acc)[2], const uint4& w, const X& x, const uint2&, int) {
         acc[0] = fmaf(lower_bf16(w.x), x.a.x, acc[0]), acc[1] = fmaf(upper_bf16(w.x), x.a.y, acc[1]);
         acc[0] = fmaf(lower_bf16(w.y), x.a.z, acc[0]), acc[1] = fmaf(upper_bf16(w.y), x.a.w, acc[1]);
@@ -94,11 +110,6 @@ struct Math<Q8> {
         return {((const uint4*)sm)[v], ((const float2*)(sm + k))[v >> 1].x};
     }
     static __device__ __forceinline__ unsigned scales_of_lane(unsigned lane) { return (lane >> 1) * 8; }
-    static __device__ __forceinline__ uint2 load_scales(const char* p) {
-        uint2 v;
-        asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
-        return v;
-    }
     static __device__ __forceinline__ void add(float (&acc)[2], const uint4& w, const X& x, const uint2& scales, int u) {
         acc[u & 1] = fmaf((float)dot16(w, x.q, 0), half_at(scales, u) * x.scale, acc[u & 1]);
     }
@@ -119,11 +130,6 @@ struct Math<Q4> {
         return {((const uint4*)sm)[v], ((const uint4*)(sm + k / 2))[v], ((const float2*)(sm + k))[v]};
     }
     static __device__ __forceinline__ unsigned scales_of_lane(unsigned lane) { return lane * 4; }
-    static __device__ __forceinline__ uint2 load_scales(const char* p) {
-        uint2 v = make_uint2(0, 0);
-        asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v.x) : "l"(p));
-        return v;
-    }
     static __device__ __forceinline__ void add(float (&acc)[2], const uint4& w, const X& x, const uint2& scales, int u) {
         const int offset = __float_as_int(x.scale_sum.y);  // nibbles stand for -8 to 7
         const int lower = dot16(nibbles(w, 0), x.lower, offset), upper = dot16(nibbles(w, 4), x.upper, 0);

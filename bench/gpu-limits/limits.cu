@@ -1,6 +1,5 @@
-// Ceilings and costs of a Hopper card, as a text-generation engine meets them. Usage: limits OUT.json [SECTION SECONDS]
-// Without a section the program starts itself once a section, with a deadline each, so that a hang or a lost context costs one
-// section only.
+// Ceilings and costs of a Hopper card, as a text-generation engine meets them. Usage: limits OUT.json [SECTION...]
+// The program starts itself once a section, with a deadline each, so that a hang or a lost context costs one section only.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -21,7 +20,7 @@ static const Section SECTIONS[] = {
     {"info", 8, info_section},
     {"read", 24, read_section},
     {"launch", 10, launch_section},
-    {"chain", 10, chain_section},
+    {"chain", 14, chain_section},
     {"gemv_bf16", 20, gemv_bf16_section},
     {"sync", 10, sync_section},
     {"rates", 8, rates_section},
@@ -31,7 +30,19 @@ static const Section SECTIONS[] = {
     {"ring", 8, ring_section},
     {"copy", 12, copy_section},
     {"while", 8, while_section},
+    {"split_q4", 22, split_q4_section},
+    {"split_q8", 22, split_q8_section},
+    {"split_bf16", 20, split_bf16_section},
+    {"wgmma", 8, wgmma_section},
+    {"attention", 10, attention_section},
 };
+static const Section* section_named(const char* name) {
+    for (const Section& section : SECTIONS)
+        if (!strcmp(section.name, name)) return &section;
+    fprintf(stderr, "no section is called %s\n", name);
+    return nullptr;
+}
+static const char* ALONE = "--in-this-process";  // and then the section and its seconds
 static std::string report_name(const Section& section) {
     return std::string("section/") + section.name;
 }
@@ -72,7 +83,7 @@ static void measure_in_process(const Section& section, char** argv) {
     pid_t process = fork();
     if (process == 0) {
         std::string seconds = std::to_string(section.seconds);
-        execl("/proc/self/exe", argv[0], argv[1], section.name, seconds.c_str(), (char*)nullptr);
+        execl("/proc/self/exe", argv[0], argv[1], ALONE, section.name, seconds.c_str(), (char*)nullptr);
         _exit(127);
     }
     if (process < 0) return fail(report_name(section), "no process could be started");
@@ -87,8 +98,8 @@ static void measure_in_process(const Section& section, char** argv) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 2 && argc != 4) {
-        fprintf(stderr, "usage: limits OUT.json [SECTION SECONDS]\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: limits OUT.json [SECTION...]\n");
         return 2;
     }
     if (!open_report(argv[1])) {
@@ -96,12 +107,16 @@ int main(int argc, char** argv) {
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // no kernel gets loaded in the middle of a capture
-    if (argc == 2) {
-        for (const Section& section : SECTIONS) measure_in_process(section, argv);
-        return 0;
+    if (argc == 5 && !strcmp(argv[2], ALONE)) {
+        const Section* section = section_named(argv[3]);
+        return section ? measure(*section, atof(argv[4])) : 2;
     }
-    for (const Section& section : SECTIONS)
-        if (!strcmp(section.name, argv[2])) return measure(section, atof(argv[3]));
-    fprintf(stderr, "no section is called %s\n", argv[2]);
-    return 2;
+    std::vector<const Section*> sections;
+    for (int i = 2; i < argc; i++) sections.push_back(section_named(argv[i]));
+    if (argc == 2)
+        for (const Section& section : SECTIONS) sections.push_back(&section);
+    for (const Section* section : sections)
+        if (!section) return 2;
+    for (const Section* section : sections) measure_in_process(*section, argv);
+    return 0;
 }

@@ -2,20 +2,8 @@
 #include <algorithm>
 
 #include "device.cuh"
-#include "run.cuh"
+#include "rates.cuh"
 #include "sections.cuh"
-
-// First start and last end of the warps of one SM, so that the clock under this load is known. A warp's own time would be wrong:
-// schedulers prefer the oldest warps, which end long before the others.
-__device__ __forceinline__ void note_span(unsigned long long* span, long long start) {
-    const long long end = clock64();
-    unsigned sm;
-    asm("mov.u32 %0, %%smid;" : "=r"(sm));
-    if (sm == 0 && threadIdx.x % 32 == 0) {
-        atomicMax(span, ~(unsigned long long)start);
-        atomicMax(span + 1, (unsigned long long)end);
-    }
-}
 
 enum Op { FFMA, IMAD, LOP3, SHF, PRMT, DP4A, I2F, CVTH, HFMA2, LOP3_IMAD, LOP3_FFMA, DP4A_FFMA };
 
@@ -96,27 +84,34 @@ static __global__ __launch_bounds__(256) void mma_k(int rounds, unsigned* out, u
     use(acc, out);
 }
 
-using RateKernel = void (*)(int, unsigned*, unsigned long long*);
-// instructions: of a thread and round; operations: of an instruction of a thread, in the unit given
-static void rate(const char* name, RateKernel kernel, double instructions, double operations, const char* unit, double ms) {
-    part(std::string("rate/") + name, [&] {
+void measure_rate(const std::string& name, const RateRun& start, double instructions_of_sm, double operations, const char* unit,
+                  double ms) {
+    part(name, [&] {
         Memory out(4096), span(16);
         auto run = [&](int rounds) {
-            auto once = [&](int) {
-                launch(kernel, sm_count * 4, 256, 0, AFTER, rounds, out.as<unsigned>(), span.as<unsigned long long>());
-            };
+            auto once = [&](int) { start(rounds, out.as<unsigned>(), span.as<unsigned long long>()); };
             return timed(5, once, 80, 2, [&] { CK(cudaMemsetAsync(span.p, 0, 16, stream)); });
         };
         const int rounds = (int)std::min(2e6, std::max(200.0, 2000 * ms * 1e3 / median(run(2000))));
         const Values us = run(rounds);
         unsigned long long s[2];
         CK(cudaMemcpy(s, span.p, 16, cudaMemcpyDeviceToHost));
-        const double cycles = (double)(s[1] - ~s[0]), in_thread = instructions * rounds;
+        const double cycles = (double)(s[1] - ~s[0]);
         Values v;
-        for (double u : us) v.push_back(4.0 * 256 * sm_count * in_thread * operations / u * 1e-6);
-        std::string note = text("%.1f threads' instructions/clk/SM, SM %.0f MHz", 1024 * in_thread / cycles, cycles / us.back());
-        show(std::string("rate/") + name, unit, v, s[1] ? note : "");  // no block on SM 0: the clock isn't known
+        for (double u : us) v.push_back(sm_count * instructions_of_sm * rounds * operations / u * 1e-6);
+        std::string note =
+            text("%.5g threads' instructions/clk/SM, SM %.0f MHz", instructions_of_sm * rounds / cycles, cycles / us.back());
+        show(name, unit, v, s[1] ? note : "");  // no block on SM 0: the clock isn't known
     });
+}
+
+using RateKernel = void (*)(int, unsigned*, unsigned long long*);
+// instructions: of a thread and round; operations: of an instruction of a thread, in the unit given
+static void rate(const char* name, RateKernel kernel, double instructions, double operations, const char* unit, double ms) {
+    auto start = [=](int rounds, unsigned* out, unsigned long long* span) {
+        launch(kernel, sm_count * 4, 256, 0, AFTER, rounds, out, span);
+    };
+    measure_rate(std::string("rate/") + name, start, 4 * 256 * instructions, operations, unit, ms);
 }
 template <Op OP>
 static void rate_of(const char* name) {

@@ -1,8 +1,9 @@
 #!/bin/bash
-# bash run.sh OUT: builds the program for a Hopper card (nvcc, sm_90a) and runs it once. In OUT: limits.json has a line of JSON a
-# figure, table.txt what is shown meanwhile, smi.csv clocks, power and temperature each second.
+# bash run.sh OUT [SECTION...]: builds the program for a Hopper card (nvcc, sm_90a) and runs all sections or those once. In OUT:
+# limits.json has a line of JSON a figure, table.txt what is shown meanwhile, smi.csv clocks, power and temperature each second.
 set -euo pipefail
-out=${1:?usage: bash run.sh OUT}
+out=${1:?usage: bash run.sh OUT [SECTION...]}
+shift
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 rm -f "$out/limits.json"
@@ -20,5 +21,5 @@ if command -v nvidia-smi >/dev/null; then
         >"$out/smi.csv" &
     logger=$!
 fi
-"$build/limits" "$out/limits.json" | tee "$out/table.txt"
+"$build/limits" "$out/limits.json" "$@" | tee "$out/table.txt"
 echo "$(wc -l <"$out/limits.json") figures, $(grep -c '"unit":"error"' "$out/limits.json" || true) failures"

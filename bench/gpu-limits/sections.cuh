@@ -1,4 +1,4 @@
-// The sections. Each is measured by a process of its own (limits.cu), and has a file of its own name.
+// The sections. Each is measured by a process of its own (limits.cu), and most have a file of their own name.
 #pragma once
 
 void info_section();
@@ -14,3 +14,8 @@ void gemv_q4_section();
 void ring_section();
 void copy_section();
 void while_section();
+void split_q4_section();
+void split_q8_section();
+void split_bf16_section();
+void wgmma_section();
+void attention_section();
