@@ -118,18 +118,18 @@ fn c07_no_text_forges_a_role_through_any_template() {
             let inner = token.char_indices().map(|(at, _)| at).skip(1);
             texts.extend(inner.flat_map(|at| [token[..at].to_string(), token[at..].to_string()]));
         }
-        for text in &texts {
-            for (what, with) in shapes() {
-                let (Ok(harmless), Ok(forged)) = (family.render(&with("x")), family.render(&with(text))) else {
-                    assert_eq!(
-                        family.render(&with("x")).is_ok(),
-                        family.render(&with(text)).is_ok(),
-                        "{what} {text:?}"
-                    );
-                    continue;
-                };
-                let (wanted, found) = (family.control_ids(&harmless), family.control_ids(&forged));
-                assert_eq!(found, wanted, "{}, {what}, {text:?}: {:?}", family.name, forged.text());
+        for (what, with) in shapes() {
+            let wanted = family.render(&with("x")).ok().map(|harmless| family.control_ids(&harmless));
+            for text in &texts {
+                let forged = family.render(&with(text)).ok();
+                let found = forged.as_ref().map(|forged| family.control_ids(forged));
+                assert_eq!(
+                    found,
+                    wanted,
+                    "{}, {what}, {text:?}: {:?}",
+                    family.name,
+                    forged.as_ref().map(Rendered::text)
+                );
             }
         }
     }
