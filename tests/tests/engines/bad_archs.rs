@@ -1,5 +1,6 @@
 //! Section B of the bad inputs for the architectures other than llama: models of the golden data, broken in one place.
 
+use super::bad_model::refuses;
 use inkstone::gguf::{Gguf, OpenOptions, Value};
 use inkstone::{FinishReason, ModelOptions, Options};
 use inkstone_tests::tiny::{BOS, Tiny};
@@ -14,15 +15,6 @@ const LEARNED: usize = 128;
 fn sound(arch: &str) -> Tiny {
     let file = oracle("archs").join(arch).join("model.gguf");
     Tiny::from_gguf(&Gguf::open(file, &OpenOptions::default()).unwrap())
-}
-
-/// Refused with a message that has all of `parts`.
-#[track_caller]
-fn refuses(tiny: &Tiny, parts: &[&str]) {
-    let error = tiny.open().map(|_| "it opened").unwrap_err();
-    assert!(!error.is_usage(), "the file is at fault: {error}");
-    let message = error.to_string();
-    assert!(parts.iter().all(|p| message.contains(p)), "{message:?} lacks some of {parts:?}");
 }
 
 #[track_caller]

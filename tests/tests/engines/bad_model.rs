@@ -24,7 +24,7 @@ fn refused(tiny: &Tiny) -> String {
 
 /// Refused with a message that has all of `parts`.
 #[track_caller]
-fn refuses(tiny: &Tiny, parts: &[&str]) {
+pub(super) fn refuses(tiny: &Tiny, parts: &[&str]) {
     let message = refused(tiny);
     assert!(parts.iter().all(|p| message.contains(p)), "{message:?} lacks some of {parts:?}");
 }
