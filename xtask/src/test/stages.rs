@@ -265,23 +265,26 @@ fn once_if_portable(context: &Context) -> Result<Vec<String>, Error> {
     if portable(context)?.is_empty() { Ok(Vec::new()) } else { once(context) }
 }
 
-/// Packages with fall-backs, found by their sources.
+/// Packages with fall-backs.
 fn portable(context: &Context) -> Result<Vec<String>, Error> {
-    let mut names = Vec::new();
-    for package in context.workspace.packages().iter().filter(|p| p.name != env!("CARGO_PKG_NAME")) {
-        if any_source(package, |text| text.contains("inkstone_portable"))? {
-            names.push(package.name.clone());
-        }
-    }
-    Ok(names)
+    packages_with(context, |p| p.name != env!("CARGO_PKG_NAME"), |text| text.contains("inkstone_portable"))
 }
 
 /// Found by their sources, so that no crate with unsafe code is forgotten. Programs are left out: their tests start processes
 /// under a limit of address space, of which the sanitizer needs far more.
 fn libraries_with_unsafe(context: &Context) -> Result<Vec<String>, Error> {
+    packages_with(context, Package::has_library, allows_unsafe)
+}
+
+/// Packages of this kind with a source of which that holds.
+fn packages_with(
+    context: &Context,
+    is_kind: impl Fn(&Package) -> bool,
+    holds: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
-    for package in context.workspace.packages().iter().filter(|p| p.has_library()) {
-        if any_source(package, allows_unsafe)? {
+    for package in context.workspace.packages().iter().filter(|p| is_kind(p)) {
+        if any_source(package, &holds)? {
             names.push(package.name.clone());
         }
     }
