@@ -1,8 +1,7 @@
-// What the GEMVs work on, and the sections of those that stage activations block by block.
-#include <algorithm>
+// What the GEMVs work on.
+#include "gemv.cuh"
 
-#include "gemv_bench.cuh"
-#include "sections.cuh"
+#include <algorithm>
 
 Gemv::Gemv(Format format, size_t weight_bytes, std::vector<Kernel> all)
     : format(format), weight_bytes(weight_bytes), scale_bytes(format == BF16 ? 4096 : weight_bytes / 8), w(weight_bytes),
@@ -47,14 +46,4 @@ void Gemv::run(const Choice& c, const Shape& shape, const Place& place, int step
     args.trigger = c.trigger;
     launch(kernel.run, std::min(c.blocks * sm_count, blocks_for(kernel, shape)), 256,
            gemv_shared_bytes(format, kernel.source, shape.k), how, args);
-}
-
-void gemv_bf16_section() {
-    Bench(BF16, "gemv_bf16", 8, gemv_kernels(BF16)).measure();
-}
-void gemv_q8_section() {
-    Bench(Q8, "gemv_q8", 4, gemv_kernels(Q8)).measure();
-}
-void gemv_q4_section() {
-    Bench(Q4, "gemv_q4", 4, gemv_kernels(Q4)).measure();
 }

@@ -66,23 +66,6 @@ Choice Bench::best_choice(const Shape& shape, const Edges& edges, Places& places
     if (!best_rate.empty()) put(name, "GB/s", best_rate, summary(best, bytes));
     return best;
 }
-Measured Bench::measure_shape(const Model& model, const Shape& shape) {
-    const std::string name = base + model.name + "_" + shape.name;
-    Measured best;
-    part(name + "/check", [&] { check_gemv(g, shape, name + "/check"); });
-    part(name, [&] {
-        Places places(g);
-        std::string line;
-        for (int e = 0; e < 2; e++) {
-            best.choice[e] =
-                best_choice(shape, EDGES[e], places, name + "/" + EDGES[e].name, [](const Kernel&) { return true; });
-            if (best.choice[e].us >= 1e30) continue;  // out of time
-            line += text("%s%s %s", e ? " | " : "", EDGES[e].name, summary(best.choice[e], g.bytes_of(shape)).c_str());
-        }
-        say(name, line);
-    });
-    return best;
-}
 
 void Bench::token(const Model& model, const Shapes& best, int e, How how, Carry carry) {
     Places places(g);
@@ -118,26 +101,4 @@ std::vector<uint16_t> Bench::token_in_graph(const Model& model, const Shapes& be
     const double m = median(us), rate = token_bytes(model) / m * 1e-3;
     show(name, "us", us, text("%.0f tok/s %.0f GB/s %.3f of ceiling", 1e6 / m, rate, rate / ceiling));
     return token_result(model);
-}
-void Bench::measure_token(const Model& model, const Shapes& best) {
-    const std::string name = base + "token_" + model.name;
-    part(name, [&] {
-        auto plain = token_in_graph(model, best, 0, GIVEN, name + "/graph");
-        auto dependent = token_in_graph(model, best, 1, GIVEN, name + "/graph_pdl");
-        if (plain != dependent) throw std::runtime_error("graph and PDL graph differ in bits");
-        auto reset = [&] {
-            g.reset_activations();
-            CK(cudaStreamSynchronize(stream));
-        };
-        auto us = timed(5, [&](int) { token(model, best, 0, AFTER, GIVEN); }, 0, 2, reset);
-        show(name + "/plain_launches", "us", us, "no graph: host-bound?");
-    });
-}
-void Bench::measure() {
-    measure_ceiling();
-    for (const Model& model : MODELS) {
-        Shapes best;
-        for (int i = 0; i < 5; i++) best.push_back(measure_shape(model, model.shape(i)));
-        measure_token(model, best);
-    }
 }

@@ -41,7 +41,6 @@ struct Bench {
     std::string summary(const Choice& c, size_t bytes) const;
     void measure_ceiling();
     Choice best_choice(const Shape& shape, const Edges& edges, Places& places, const std::string& name, const Which& which);
-    Measured measure_shape(const Model& model, const Shape& shape);
 
     // All products of a token, each with the results of the one before as its activations, unless those are given.
     void token(const Model& model, const Shapes& best, int e, How how, Carry carry);
@@ -49,6 +48,4 @@ struct Bench {
     void reset(const Model& model, Carry carry);
     std::vector<uint16_t> token_result(const Model& model);
     std::vector<uint16_t> token_in_graph(const Model& model, const Shapes& best, int e, Carry carry, const std::string& name);
-    void measure_token(const Model& model, const Shapes& best);
-    void measure();
 };

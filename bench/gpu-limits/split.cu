@@ -112,6 +112,12 @@ struct Split : Bench {
             token(model, given ? run : simple, e, AFTER, given ? way.carry : GIVEN);
             CK(cudaStreamSynchronize(stream));
             if (y != token_result(model)) throw std::runtime_error("differs in bits from plain launches of the simple kernels");
+            if (way.source != STAGED || EDGES[e].how != AFTER) return;
+            auto us = timed(5, [&](int) { token(model, run, e, AFTER, way.carry); }, 0, 2, [&] {
+                reset(model, way.carry);
+                CK(cudaStreamSynchronize(stream));
+            });
+            show(base + "token_" + model.name + "/" + way.name + "/plain_launches", "us", us, "no graph: host-bound?");
         });
     }
     void measure() {
