@@ -12,6 +12,7 @@
 //! ```
 
 mod bandwidth;
+mod before;
 mod engine;
 mod gauge;
 mod isa;

@@ -1,6 +1,8 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
+use crate::before::{Made, PLACES, Part};
+use crate::kernels::SharedSide;
 use crate::memory::{Place, Shape, View, ViewMut, memory};
 use crate::pool::Device;
 use crate::scratch::Scratch;
@@ -29,6 +31,7 @@ pub(crate) struct Program {
     plan: Arc<Plan>,
     tiles: TileProgram,
     steps: Vec<Code>,
+    made: Made,
     counters: Counters,
     /// The words of the step buffer.
     step: (Shape, Place),
@@ -69,6 +72,7 @@ struct Operand {
 
 /// Tiles that were claimed, of one block of rows and one result, and are done as one.
 struct Item {
+    /// Of the tile program.
     index: usize,
     tiles: Range<usize>,
     /// See [`Tile::first`].
@@ -116,6 +120,8 @@ impl Program {
         device: &Device,
     ) -> Result<Program> {
         let tiles = verify::plan(&plan, &bind, registry, caps, device.budget())?;
+        let made = Made::new(&plan, registry, device.budget())?;
+        let tiles = tiles.before(PLACES, |step| made.of(step).map(|part| part.before.grid(plan.steps[step].grid.rows)));
         let loaded: &Loaded = bind.weights.get(crate::Cpu::NAME)?;
         for (slot, found) in plan.interface.weights.iter().zip(&loaded.slots) {
             if (slot.ty, slot.layout) != (found.ty, found.layout) {
@@ -124,13 +130,16 @@ impl Program {
             }
         }
         let steps = plan.steps.iter().map(|step| code(&plan, step, &bind, loaded, registry)).collect::<Result<_>>()?;
-        let counters = Counters::new(&tiles, device.threads(), |index| together(&plan.steps[index], &plan.bucket));
+        let counters = Counters::new(&tiles, device.threads(), |index| match &tiles.work()[index] {
+            work if work.before => 1,
+            work => together(&plan.steps[work.step], &plan.bucket),
+        });
         let words = (bind.step.bytes() / 4) as usize;
         let step =
             (Shape::of(Type::new(DType::U32, Dim::N(1), words)), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
         let budget = device.budget().clone();
-        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, budget, _bind: bind })
+        Ok(Program { plan, tiles, steps, made, counters, step, failed, failure, times: None, budget, _bind: bind })
     }
 
     /// The same, recording when steps begin and end.
@@ -222,15 +231,16 @@ impl Program {
                 Err(error) => self.fail(Failure::Step(*error)),
             }
             if let (Some(times), Some(begun)) = (&self.times, begun) {
-                times.ran(step, begun);
+                times.ran(self.tiles.work()[step].step, begun);
             }
         }
     }
 
     /// How many of the tiles, from the first on, are done as one.
-    fn joined(&self, step: usize, tiles: &Range<usize>, sizes: &Sizes) -> usize {
-        let (code, grid) = (&self.steps[step], &self.plan.steps[step].grid);
-        if !code.joins || grid.rows.at(sizes) > JOINED_ROWS {
+    fn joined(&self, index: usize, tiles: &Range<usize>, sizes: &Sizes) -> usize {
+        let work = &self.tiles.work()[index];
+        let (code, grid) = (&self.steps[work.step], &work.grid);
+        if work.before || !code.joins || grid.rows.at(sizes) > JOINED_ROWS {
             return 1;
         }
         // Up to the next result, or block of rows.
@@ -248,7 +258,7 @@ impl Program {
         let result = catch_unwind(AssertUnwindSafe(|| self.tile(item, view, sizes, scratch)));
         let failure = match result {
             Ok(result) => result.err().map(Failure::Step),
-            Err(panic) => Some(self.panicked(item.index, panic.as_ref())),
+            Err(panic) => Some(self.panicked(self.tiles.work()[item.index].step, panic.as_ref())),
         };
         if let Some(failure) = failure {
             self.fail(failure);
@@ -262,11 +272,17 @@ impl Program {
 
     fn tile(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) -> Result<(), StepError> {
         let &Item { index, ref tiles, first } = item;
-        let (step, code) = (&self.plan.steps[index], &self.steps[index]);
-        let grid = &step.grid;
+        let work = &self.tiles.work()[index];
+        let (step, code, grid) = (&self.plan.steps[work.step], &self.steps[work.step], &work.grid);
         let (row_block, col_block) = (tiles.start / grid.col_blocks, tiles.start % grid.col_blocks);
         let last_block = col_block + tiles.len() - 1;
-        let rows = block(row_block, grid.row_block, grid.rows.at(&sizes));
+        let count = grid.rows.at(&sizes);
+        let rows = block(row_block, grid.row_block, count);
+        let made = self.made.of(work.step).filter(|part| part.before.is_for(count));
+        if work.before {
+            made.iter().for_each(|part| make(part, &code.ins[part.x], count, rows.clone(), col_block));
+            return Ok(());
+        }
         let of = |o: &Operand| if o.cut.rows { rows.clone() } else { 0..o.shape.ty.rows.at(&sizes) };
         let ins = code.ins.iter().map(|o| {
             if o.consumed {
@@ -301,7 +317,13 @@ impl Program {
             unsafe { ViewMut::new(o.shape, o.place, of(o), cols) }
         });
         let mut outs: SmallVec<[ViewMut; 4]> = outs.collect();
-        (code.entry)(&mut Tile { op: &step.op, step: view, sizes, rows, first, ins: &ins, outs: &mut outs, scratch })
+        let shared = made.map(|part| {
+            // SAFETY: what is made before the step is done, and nobody writes there before the step is.
+            let words = unsafe { View::new(part.shape, part.place, 0..1) }.all();
+            SharedSide { before: &part.before, rows: count, words }
+        });
+        let (op, ins, outs) = (&step.op, &ins, &mut outs);
+        (code.entry)(&mut Tile { op, step: view, sizes, rows, first, ins, outs, shared, scratch })
     }
 
     fn panicked(&self, step: usize, panic: &(dyn Any + Send)) -> Failure {
@@ -313,6 +335,17 @@ impl Program {
         let message = text.unwrap_or_else(|| "no message".to_owned());
         Failure::Panicked { step, op: self.plan.steps[step].op.name().to_owned(), message }
     }
+}
+
+/// A tile of what is made before a step of `count` rows.
+fn make(part: &Part, x: &Operand, count: usize, rows: Range<usize>, block: usize) {
+    // SAFETY: the tile has waited for what its step waits for.
+    let x = unsafe { View::new(x.shape, x.place, 0..count) };
+    let parts = part.before.parts(count, rows.clone(), block).into_iter();
+    // SAFETY: parts of tiles are disjoint, and the tile has waited for the last step that reads what was there.
+    let parts = parts.map(|words| unsafe { ViewMut::new(part.shape, part.place, 0..1, words) });
+    let mut parts: SmallVec<[ViewMut; 2]> = parts.collect();
+    part.before.run(&x, rows, block, &mut parts);
 }
 
 fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &Registry) -> Result<Code> {

@@ -1,5 +1,6 @@
 //! How a kernel is written: a function of one tile, which gets views that reach only what the tile owns.
 
+use crate::kernels::SharedSide;
 use crate::memory::{View, ViewMut};
 use crate::scratch::Scratch;
 use inkstone_tensor::cache::RUN;
@@ -28,6 +29,8 @@ pub struct Tile<'a, 'm> {
     pub ins: &'a [View<'a>],
     /// The results.
     pub outs: &'a mut [ViewMut<'m>],
+    /// What tiles before those of the step have made of its activations.
+    pub(crate) shared: Option<SharedSide<'a>>,
     /// Memory of the worker.
     pub scratch: &'a mut Scratch,
 }

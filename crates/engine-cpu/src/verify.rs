@@ -90,15 +90,15 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
 }
 
 /// A `linear` of a step.
-struct Product {
+pub(crate) struct Product {
     /// The dtype of its activations.
-    x: DType,
+    pub(crate) x: DType,
     /// Which operand of the step its weight is.
-    weight: Option<usize>,
+    pub(crate) weight: Option<usize>,
 }
 
 /// The products of a step: itself, or members of its region.
-fn products(step: &Step) -> Vec<Product> {
+pub(crate) fn products(step: &Step) -> Vec<Product> {
     match &step.op {
         Op::Linear(_) => step.ins().take(1).map(|x| Product { x: x.ty.dtype, weight: Some(1) }).collect(),
         Op::Region(region) => {

@@ -175,7 +175,7 @@ impl Counters {
             for (step, work) in program.work.iter().enumerate().filter(|(step, _)| !self.is_done(*step)) {
                 let open = self.steps[step].open.load(Ordering::Relaxed);
                 let unclaimed = self.unclaimed(step);
-                write!(f, "step {step} ({}): {open} tiles open, {unclaimed} of them unclaimed", work.op)?;
+                write!(f, "step {step} ({}): {open} tiles open, {unclaimed} of them unclaimed", work.name())?;
                 for wait in work.waits.iter().filter(|wait| !self.is_done(**wait)) {
                     write!(f, ", waits for {wait}")?;
                 }

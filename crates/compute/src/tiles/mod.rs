@@ -16,14 +16,18 @@ use smallvec::SmallVec;
 use std::fmt;
 use touched::Touched;
 
-/// A step of a [`TileProgram`].
+/// A step of a [`TileProgram`], or what is done before one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
+    /// Which step of the plan.
+    pub step: usize,
+    /// Whether it is done before this step, for it ([`TileProgram::before`]).
+    pub before: bool,
     /// Name of its op.
     pub op: String,
     /// Its tiles.
     pub grid: Grid,
-    /// Indices of the steps that must be done before one of its tiles runs; all are earlier, the latest first.
+    /// Indices of the work that must be done before one of its tiles runs; all are earlier, the latest first.
     pub waits: SmallVec<[usize; 4]>,
 }
 
@@ -32,6 +36,13 @@ pub struct Work {
 pub struct TileProgram {
     work: Vec<Work>,
     bucket: Sizes,
+}
+
+impl Work {
+    /// For people.
+    fn name(&self) -> String {
+        if self.before { format!("before {}", self.op) } else { self.op.clone() }
+    }
 }
 
 /// When a step has tiles. Each case implies those before it, because every logit row is a row of the step.
@@ -86,13 +97,38 @@ impl TileProgram {
                     done.extend_among(&ordered[j], &implying[presence[j] as usize]);
                 }
             }
-            work.push(Work { op: step.op.name().to_owned(), grid: step.grid, waits });
+            work.push(Work { step: i, before: false, op: step.op.name().to_owned(), grid: step.grid, waits });
             ordered.push(done);
         }
         TileProgram { work, bucket: plan.bucket }
     }
 
-    /// Its steps.
+    /// The same with work before some steps, of which `grid` gives the tiles: they wait for what the step waits for, and the
+    /// step waits for them. What they make lies in one of `places` places of memory, in turns: so they also wait for the last
+    /// step that reads what was there before. The tiles must be cut along the rows of the step's own, so that there are some
+    /// whenever the step has some.
+    pub fn before(self, places: usize, grid: impl Fn(usize) -> Option<Grid>) -> TileProgram {
+        let mut all: Vec<Work> = Vec::with_capacity(self.work.len());
+        // Where steps are now; those that had work before them.
+        let (mut now, mut read): (Vec<usize>, Vec<usize>) = (Vec::with_capacity(self.work.len()), Vec::new());
+        for mut work in self.work {
+            work.waits.iter_mut().for_each(|wait| *wait = now[*wait]);
+            if let Some(grid) = grid(work.step) {
+                let own = SmallVec::from_slice(&[all.len()]);
+                let mut waits = std::mem::replace(&mut work.waits, own);
+                waits.extend(read.len().checked_sub(places).map(|last| read[last]));
+                waits.sort_unstable_by(|a, b| b.cmp(a));
+                waits.dedup();
+                all.push(Work { before: true, grid, waits, ..work.clone() });
+                read.push(all.len());
+            }
+            now.push(all.len());
+            all.push(work);
+        }
+        TileProgram { work: all, ..self }
+    }
+
+    /// Its steps, and what is done before some.
     pub fn work(&self) -> &[Work] {
         &self.work
     }
@@ -104,7 +140,7 @@ impl fmt::Display for TileProgram {
         for (i, w) in self.work.iter().enumerate() {
             let tiles = w.grid.tiles(&self.bucket);
             let unit = if tiles == 1 { "tile" } else { "tiles" };
-            write!(f, "{i:4} {:14} {tiles:4} {unit}", w.op)?;
+            write!(f, "{i:4} {:14} {tiles:4} {unit}", w.name())?;
             if !w.waits.is_empty() {
                 write!(f, "{:1$} after", "", 5 - unit.len())?;
                 w.waits.iter().rev().try_for_each(|j| write!(f, " {j}"))?;

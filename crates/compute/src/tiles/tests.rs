@@ -111,6 +111,43 @@ fn programs_print() {
     assert_eq!(program.to_string(), expected);
 }
 
+/// Before four of the steps, in two places that take turns.
+#[test]
+fn work_before_steps_waits_for_what_they_wait_for_and_for_those_that_read_its_place() {
+    let grid = Grid { rows: Dim::Rows, row_block: 4, col_block: usize::MAX, col_blocks: 3 };
+    let program = TileProgram::new(&plan()).before(2, |step| [2, 3, 8, 16].contains(&step).then_some(grid));
+    let expected = "   0 begin_step        1 tile
+   1 embed             3 tiles after 0
+   2 before map        6 tiles after 1
+   3 map               8 tiles after 2
+   4 before map        6 tiles after 1
+   5 map               8 tiles after 4
+   6 map               8 tiles after 1
+   7 kv_write          3 tiles after 5
+   8 kv_write          3 tiles after 6
+   9 attend            3 tiles after 3 7 8
+  10 before map        6 tiles after 3 9
+  11 map               8 tiles after 10
+  12 map               8 tiles after 11
+  13 map               8 tiles after 11
+  14 map               8 tiles after 11
+  15 kv_write          3 tiles after 13
+  16 kv_write          3 tiles after 14
+  17 attend            3 tiles after 12 15 16
+  18 map               8 tiles after 17
+  19 before map        6 tiles after 5 18
+  20 map               8 tiles after 19
+  21 advance           1 tile  after 0
+  22 gather_rows       2 tiles after 20 21
+  23 map               4 tiles after 22
+  24 accept            1 tile  after 21
+  25 begin_step        1 tile  after 17 21 23 24
+";
+    assert_eq!(program.to_string(), expected);
+    let steps = program.work().iter().filter(|work| !work.before).map(|work| work.step);
+    assert!(steps.eq(0..22));
+}
+
 #[test]
 fn the_plan_of_these_tests_is_one_that_engines_take() {
     let plan = plan();

@@ -79,7 +79,7 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no region of products: {}", tile.op) };
     let Some(result) = tile.outs.iter().position(|out| !out.cols.is_empty()) else { return Ok(()) };
     let (rows, out) = (tile.rows.clone(), &mut tile.outs[result]);
-    let Buffers { work, results, normed, encoded, sides } = &mut tile.scratch.products;
+    let Buffers { work, results, normed, encoded, prepared } = &mut tile.scratch.products;
     if tile.first {
         prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
     }
@@ -89,7 +89,7 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
         None => Activations::of(&parts.operand(parts.products[0].ins[0]), rows.clone()),
     };
     if tile.first {
-        prepare::<I>(x, sides);
+        prepare::<I>(x, tile.shared, prepared);
     }
 
     let (cols, size) = (out.cols.clone(), rows.len() * out.cols.len());
@@ -97,13 +97,13 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
         let made = |n: &&Node| n.outs.first() == parts.body.outputs.get(result);
         let Some(product) = parts.products.iter().find(made) else { panic!("result {result} is made by no product") };
         let results = first(results, size);
-        columns::<I>(x, sides, &parts.weight(product), cols, work, results);
+        columns::<I>(x, tile.shared, prepared, &parts.weight(product), cols, work, results);
         put(out, results);
         return Ok(());
     };
     let results = first(results, parts.products.len() * size);
     for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
-        columns::<I>(x, sides, &parts.weight(product), cols.clone(), work, results);
+        columns::<I>(x, tile.shared, prepared, &parts.weight(product), cols.clone(), work, results);
     }
     let mapped = parts.encode.map(|_| first(&mut work.floats, cols.len()));
     epilogue::<I>(Epilogue { parts: &parts, node, map, results, mapped, out });

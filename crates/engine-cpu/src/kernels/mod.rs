@@ -29,6 +29,7 @@ use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
 use inkstone_tensor::{DType, Op, Type};
 use std::sync::Arc;
 
+pub(crate) use linear_q8::{Before, SharedSide};
 pub(crate) use product::Buffers;
 
 /// Sums in f32 over 16 lanes, one chain of fused multiply-adds a lane.
@@ -62,7 +63,7 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
 const ATTEND: &[(&str, Numerics)] =
     &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION), ("attend", F32)];
 /// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
-const FEW: usize = 8;
+pub(crate) const FEW: usize = 8;
 
 /// The rows of a kernel that is compiled for each set: its op and name, and the function, generic over the set.
 macro_rules! vectored {
@@ -194,6 +195,17 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         ])
         .chain(exact)
         .collect()
+}
+
+/// What all workers make before products of `Q8_A` in many rows of so many columns, with weights of these types, on a set.
+pub(crate) fn before(set: Set, cols: usize, weights: impl Iterator<Item = DType>) -> Before {
+    match set {
+        #[cfg(target_arch = "x86_64")]
+        Set::Avx512 => Before::of::<Avx512>(cols, weights),
+        #[cfg(target_arch = "x86_64")]
+        Set::Avx2 => Before::of::<Avx2>(cols, weights),
+        _ => Before::of::<Portable>(cols, weights),
+    }
 }
 
 /// Runs `$body(isa, tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all

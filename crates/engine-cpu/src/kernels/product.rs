@@ -2,7 +2,7 @@
 //! regions have in common.
 
 use super::dots::Turned;
-use super::linear_q8::{Side, Work};
+use super::linear_q8::{OwnSide, SharedSide, Sides, Work};
 use super::{linear_bf16, linear_f32, linear_q8};
 use crate::isa::Words;
 use crate::memory::{View, ViewMut};
@@ -60,7 +60,7 @@ pub(crate) struct Buffers {
     /// What a prologue keeps for all tiles of a step: rows of a norm, and encoded.
     pub(super) normed: Vec<f32>,
     pub(super) encoded: Vec<u8>,
-    pub(super) sides: Sides,
+    pub(super) prepared: Prepared,
 }
 
 impl Buffers {
@@ -68,15 +68,15 @@ impl Buffers {
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
         [&mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
         self.work.reserve(floats)?;
-        room(self.sides.encoded.words(), floats.saturating_mul(2))?;
+        room(self.prepared.encoded.words(), floats.saturating_mul(2))?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
 }
 
-/// Activations of a step as products of many rows take them: side by side.
+/// Activations of a step as products take them: side by side.
 #[derive(Default)]
-pub(super) struct Sides {
-    encoded: Side,
+pub(super) struct Prepared {
+    encoded: OwnSide,
     floats: Turned,
 }
 
@@ -95,28 +95,32 @@ pub(super) struct Weight<'a> {
     pub(super) bias: Option<View<'a>>,
 }
 
-/// What products of a step have in common, made once a worker.
-pub(super) fn prepare<I: Words>(x: Activations, sides: &mut Sides) {
+/// What products of a step have in common, made once a worker, if not all of them have made it.
+pub(super) fn prepare<I: Words>(x: Activations, shared: Option<SharedSide>, prepared: &mut Prepared) {
     match x.dtype {
-        DType::Q8_A => sides.encoded.pack::<I>(x),
-        DType::F32 => sides.floats.pack::<I>(x),
+        DType::Q8_A if shared.is_none() => prepared.encoded.pack::<I>(x),
+        DType::F32 => prepared.floats.pack::<I>(x),
         _ => {}
     }
 }
 
-/// The columns `cols` of a product, row after row. `sides` are what [`prepare`] has made of `x`.
+/// The columns `cols` of a product, row after row. `prepared` is what [`prepare`] has made of `x`.
 pub(super) fn columns<I: Words>(
     x: Activations,
-    sides: &mut Sides,
+    shared: Option<SharedSide>,
+    prepared: &mut Prepared,
     weight: &Weight,
     cols: Range<usize>,
     work: &mut Work,
     out: &mut [f32],
 ) {
     match x.dtype {
-        DType::F32 => linear_f32::columns::<I>(x, &sides.floats, weight, cols, work, out),
+        DType::F32 => linear_f32::columns::<I>(x, &prepared.floats, weight, cols, work, out),
         DType::BF16 => linear_bf16::columns(x, weight, cols, &mut work.floats, out),
-        _ => linear_q8::columns::<I>(&mut sides.encoded, weight, cols, work, out),
+        _ => {
+            let x = shared.map_or(Sides::Own(&mut prepared.encoded), Sides::Shared);
+            linear_q8::columns::<I>(x, weight, cols, work, out);
+        }
     }
 }
 
@@ -124,13 +128,13 @@ pub(super) fn columns<I: Words>(
 pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let weight = Weight { w: tile.ins[1], bias: tile.ins.get(2).copied() };
     let out = &mut tile.outs[0];
-    let Buffers { work, results, sides, .. } = &mut tile.scratch.products;
+    let Buffers { work, results, prepared, .. } = &mut tile.scratch.products;
     let results = first(results, out.rows.len() * out.cols.len());
     let x = Activations::of(&tile.ins[0], out.rows.clone());
     if tile.first {
-        prepare::<I>(x, sides);
+        prepare::<I>(x, tile.shared, prepared);
     }
-    columns::<I>(x, sides, &weight, out.cols.clone(), work, results);
+    columns::<I>(x, tile.shared, prepared, &weight, out.cols.clone(), work, results);
     put(out, results);
     Ok(())
 }

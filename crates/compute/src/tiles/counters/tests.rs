@@ -7,8 +7,8 @@ const BUCKET: Sizes = Sizes { rows: 10, logit_rows: 0, slots: 0 };
 /// Steps with a tile a row, each waiting for the one before it.
 fn chain(steps: usize) -> TileProgram {
     let grid = Grid { rows: Dim::Rows, row_block: 1, col_block: usize::MAX, col_blocks: 1 };
-    let work =
-        (0..steps).map(|i| Work { op: format!("op{i}"), grid, waits: (i > 0).then(|| i - 1).into_iter().collect() });
+    let waits = |i: usize| i.checked_sub(1).into_iter().collect();
+    let work = (0..steps).map(|step| Work { step, before: false, op: format!("op{step}"), grid, waits: waits(step) });
     TileProgram { work: work.collect(), bucket: BUCKET }
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 pub(super) fn panels<I: Words, F: Format>(
     isa: I,
     panels: &[u8],
-    x: &Side,
+    x: Side,
     unpacked: &mut Vec<Unpacked>,
     sums: &mut [F16x],
 ) {

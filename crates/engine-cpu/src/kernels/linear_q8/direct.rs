@@ -56,7 +56,7 @@ pub(super) fn panels<I: Words, F: Format>(
     isa: I,
     panels: &[u8],
     count: usize,
-    x: &Side,
+    x: Side,
     heads: &mut [Head<I>; STREAMS],
     sums: &mut [F16x],
 ) {

@@ -5,8 +5,10 @@
 //! is one over the blocks: `sum = fma(f32(isum), da, sum)` over the groups of a block, from 0 on, then `acc = fma(sum, d, acc)`.
 //! The integers are exact in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
 
+mod before;
 mod chunk;
 mod direct;
+mod own;
 mod shared;
 mod side;
 mod step;
@@ -14,9 +16,10 @@ mod step;
 mod tests;
 mod unpacked;
 
-pub(super) use side::Side;
+pub(crate) use before::{Before, SharedSide};
+pub(super) use own::OwnSide;
+use side::{Form, Side};
 pub(super) use unpacked::Unpacked;
-use unpacked::is_wide;
 
 use super::decoded::decode_row;
 use super::formats::{Format, Head, with_format};
@@ -53,22 +56,50 @@ impl Work {
     }
 }
 
+/// Activations of a step, put side by side by the worker itself, or by all of them.
+pub(super) enum Sides<'a> {
+    Own(&'a mut OwnSide),
+    Shared(SharedSide<'a>),
+}
+
+impl Sides<'_> {
+    fn rows(&self) -> usize {
+        match self {
+            Sides::Own(side) => side.rows(),
+            Sides::Shared(side) => side.rows,
+        }
+    }
+
+    fn form<I: Words>(&mut self, form: Form) -> Side<'_> {
+        match self {
+            Sides::Own(side) => side.form(form),
+            Sides::Shared(side) => side.form::<I>(form),
+        }
+    }
+}
+
 /// See [`super::product::columns`].
-pub(super) fn columns<I: Words>(x: &mut Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
-    with_format!(weight.w.ty.dtype, run::<I>(x, weight, cols, work, out))
+pub(super) fn columns<I: Words>(mut x: Sides, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
+    with_format!(weight.w.ty.dtype, run::<I>(&mut x, weight, cols, work, out))
 }
 
 /// Not inlined: compiled once for each format and set.
-fn run<I: Words, F: Format>(x: &mut Side, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
+fn run<I: Words, F: Format>(x: &mut Sides, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
     match I::detect() {
-        Some(isa) => isa.run(Call { isa, x, weight, cols, work, out, format: PhantomData::<F> }),
+        Some(isa) => {
+            let direct = x.rows() <= I::DIRECT;
+            let x = x.form::<I>(Form::of::<I, F>(direct));
+            isa.run(Call { isa, x, direct, weight, cols, work, out, format: PhantomData::<F> });
+        }
         None => run::<Portable, F>(x, weight, cols, work, out),
     }
 }
 
 struct Call<'c, 'v, I, F> {
     isa: I,
-    x: &'c mut Side,
+    x: Side<'c>,
+    /// Whether each group of the weight is used as soon as it is unpacked.
+    direct: bool,
     weight: &'c Weight<'v>,
     cols: Range<usize>,
     work: &'c mut Work,
@@ -81,22 +112,15 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
 
     #[inline(always)]
     fn call(self) {
-        let Call { isa, x, weight, cols, work, out, .. } = self;
+        let Call { isa, x, direct, weight, cols, work, out, .. } = self;
         let Work { floats, packed, unpacked, .. } = work;
         let rows = x.rows();
-        let direct = x.is_direct::<I>();
-        let wide = !direct && is_wide::<I, F>();
-        if wide {
-            x.widen();
-        } else {
-            x.start::<F>();
-        }
-        let at_once = match (direct, wide) {
-            (true, _) if weight.w.layout == PANEL16 => direct::streams::<I, F>(rows),
+        let at_once = match Form::of::<I, F>(direct) {
+            _ if direct && weight.w.layout == PANEL16 => direct::streams::<I, F>(rows),
             // Panels that are made here stay in the first cache.
-            (true, _) => 1,
-            (false, true) => PANELS / 2,
-            (false, false) => PANELS,
+            _ if direct => 1,
+            Form::Wide => PANELS / 2,
+            Form::Columns(_) => PANELS,
         };
         let (sums, biases) = first(floats, rows * at_once * LANES + cols.len()).split_at_mut(rows * at_once * LANES);
         if let Some(bias) = weight.bias {

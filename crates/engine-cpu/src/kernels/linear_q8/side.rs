@@ -1,13 +1,14 @@
 //! Activations in the order in which products read them: some rows of a step side by side.
 
 use super::super::formats::Format;
-use super::super::product::{Activations, first};
-use crate::isa::{Body, Isa, LANES, Portable, Words};
+use super::super::product::Activations;
+use super::unpacked::is_wide;
+use crate::isa::{LANES, Portable, Words};
 use bytemuck::Pod;
 use std::ops::Range;
 
 /// Bytes of a group of 32 values in `Q8_A`: the values, their scale, their sum.
-const GROUP: usize = 40;
+pub(super) const GROUP: usize = 40;
 /// Words of a group as it is there: four values in each, then the scale, then the sum.
 const GIVEN: usize = GROUP / 4;
 /// Where [`Columns`] have the scales.
@@ -18,8 +19,8 @@ pub(super) const WORDS: usize = GIVEN + 3;
 pub(super) const GROUPS: usize = 8;
 /// Numbers of rows that lie side by side; others are put together of them, so that there is less code. Few rows take fewer
 /// numbers, since code for them is larger.
-const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
-const FEW: [usize; 4] = [8, 4, 2, 1];
+pub(super) const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
+pub(super) const FEW: [usize; 4] = [8, 4, 2, 1];
 
 /// Calls the macro with the number of rows that a block has, as a constant: one of these, and no more than so many.
 macro_rules! with_rows {
@@ -38,24 +39,7 @@ pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
 
 /// The same with values as numbers of 16 bits, two in a word, as [`Words::wide`] gives them; then the scales.
 pub(super) type Wide<const N: usize> = [[u32; N]; WIDE];
-const WIDE: usize = 17;
-
-/// Groups of `N` rows side by side, in one of both forms.
-pub(super) trait Group<const N: usize>: Pod {
-    fn of(side: &Side) -> &[u32];
-}
-
-impl<const N: usize> Group<N> for Columns<N> {
-    fn of(side: &Side) -> &[u32] {
-        &side.words
-    }
-}
-
-impl<const N: usize> Group<N> for Wide<N> {
-    fn of(side: &Side) -> &[u32] {
-        &side.wide
-    }
-}
+pub(super) const WIDE: usize = 17;
 
 /// What a format needs of the sums of activations: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,7 +58,7 @@ pub(super) enum Start {
 }
 
 impl Start {
-    const fn of<F: Format>() -> Start {
+    pub(super) const fn of<F: Format>() -> Start {
         match (F::HALVES, F::MINIMUM) {
             (false, true) => Start::Minimum,
             (true, true) => Start::Minima,
@@ -108,31 +92,67 @@ impl Start {
     }
 }
 
-/// Encoded activations of a step, made once a worker: for each [`GROUPS`] groups (for a few rows, for all groups), for each
-/// so many rows as lie side by side, the groups as [`Columns`].
-#[derive(Default)]
-pub(in super::super) struct Side {
-    rows: usize,
+/// What the format needs of the sums, in each of some groups of `rows` rows.
+pub(super) fn put_start(start: Start, rows: usize, groups: &mut [u32]) {
+    for group in groups.chunks_exact_mut(rows * WORDS) {
+        let (given, to) = group.split_at_mut(rows * GIVEN);
+        for i in 0..rows {
+            let half = [given[i], given[rows + i], given[2 * rows + i], given[3 * rows + i]];
+            [to[i], to[rows + i], to[2 * rows + i]] = start.words(half, given[9 * rows + i]);
+        }
+    }
+}
+
+/// What groups have, each of it in one of two forms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Form {
+    /// [`Columns`].
+    Columns(Start),
+    /// [`Wide`].
+    Wide,
+}
+
+impl Form {
+    /// What products with weights of a format want; few rows, which use a group as soon as it is unpacked, have no other numbers.
+    pub(super) const fn of<I: Words, F: Format>(direct: bool) -> Form {
+        if !direct && is_wide::<I, F>() { Form::Wide } else { Form::Columns(Start::of::<F>()) }
+    }
+
+    /// Of a row.
+    pub(super) const fn words(self) -> usize {
+        match self {
+            Form::Columns(_) => WORDS,
+            Form::Wide => WIDE,
+        }
+    }
+}
+
+/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Blocks {
+    /// Rows of the step.
+    pub(super) rows: usize,
     /// Numbers of rows that may lie side by side, from the largest on.
     sizes: &'static [usize],
     /// Groups of a row, and how many lie together.
-    count: usize,
+    pub(super) count: usize,
     together: usize,
-    start: Start,
-    words: Vec<u32>,
-    /// The same as [`Wide`] groups, if a format wanted them.
-    wide: Vec<u32>,
-    is_wide: bool,
 }
 
-impl Side {
-    pub(in super::super) fn words(&mut self) -> &mut Vec<u32> {
-        &mut self.words
-    }
+/// Some groups of some rows that lie side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Block {
+    pub(super) row: usize,
+    pub(super) rows: usize,
+    /// The first of them.
+    pub(super) group: usize,
+    /// Where it lies, if a group of a row were one.
+    pub(super) place: Range<usize>,
+}
 
-    /// Puts rows of `Q8_A` side by side.
-    pub(in super::super) fn pack<I: Words>(&mut self, x: Activations) {
-        let (rows, count) = (x.count(), x.row_bytes() / GROUP);
+impl Blocks {
+    /// Of so many rows with so many groups each, on a set.
+    pub(super) fn of<I: Words>(rows: usize, count: usize) -> Blocks {
         // As many as the set does that will be run on.
         let (direct, side) = match I::detect() {
             Some(_) => (I::DIRECT, I::SIDE),
@@ -140,142 +160,73 @@ impl Side {
         };
         let few = rows <= direct;
         let (sizes, most, together) = if few { (&FEW[..], direct, count.max(1)) } else { (&BLOCKS[..], side, GROUPS) };
-        let sizes = &sizes[sizes.partition_point(|n| *n > most)..];
-        let (words, wide) = (std::mem::take(&mut self.words), std::mem::take(&mut self.wide));
-        *self = Side { rows, sizes, count, together, start: Start::None, words, wide, is_wide: false };
-        first(&mut self.words, rows * count * WORDS);
-        match I::detect() {
-            Some(isa) => isa.run(Pack { isa, x, side: self }),
-            None => Portable.run(Pack { isa: Portable, x, side: self }),
-        }
+        Blocks { rows, sizes: &sizes[sizes.partition_point(|n| *n > most)..], count, together }
     }
 
-    /// What the format needs of the sums, in each group.
-    pub(super) fn start<F: Format>(&mut self) {
-        let start = Start::of::<F>();
-        if self.start == start {
-            return;
-        }
-        self.start = start;
-        for Block { rows: n, words, .. } in self.parts() {
-            for group in self.words[words].chunks_exact_mut(n * WORDS) {
-                let (given, to) = group.split_at_mut(n * GIVEN);
-                for i in 0..n {
-                    let half = [given[i], given[n + i], given[2 * n + i], given[3 * n + i]];
-                    [to[i], to[n + i], to[2 * n + i]] = start.words(half, given[9 * n + i]);
-                }
-            }
-        }
+    /// All blocks, as they lie.
+    pub(super) fn all(self) -> impl Iterator<Item = Block> {
+        (0..self.count).step_by(self.together.max(1)).flat_map(move |group| self.some(group, 0..self.rows))
     }
 
-    /// Makes [`Wide`] groups, too.
-    pub(super) fn widen(&mut self) {
-        if self.is_wide {
-            return;
-        }
-        self.is_wide = true;
-        first(&mut self.wide, self.rows * self.count * WIDE);
-        let parts = self.parts();
-        for Block { rows: n, words, .. } in parts {
-            let wide = words.start / WORDS * WIDE..words.end / WORDS * WIDE;
-            let (words, wide) = (&self.words[words], &mut self.wide[wide]);
-            macro_rules! widen {
-                ($n:literal) => {
-                    widen::<$n>(words.as_chunks().0.as_chunks().0, wide.as_chunks_mut().0.as_chunks_mut().0)
-                };
-            }
-            with_rows!(n, BLOCKS[0], widen: 1 2 3 4 6);
-        }
-    }
-
-    /// All blocks of all groups, as they lie.
-    fn parts(&self) -> impl Iterator<Item = Block> + use<> {
-        let Side { rows: all, sizes, count, together, .. } = *self;
-        (0..count).step_by(together.max(1)).flat_map(move |group| {
-            let groups = together.min(count - group);
-            blocks(all, sizes).map(move |(row, rows)| {
-                let at = (all * group + row * groups) * WORDS;
-                Block { row, rows, group, words: at..at + rows * groups * WORDS }
-            })
+    /// Those of some rows, of the groups that lie together from `group` on. The rows begin where a block does, and end so.
+    pub(super) fn some(self, group: usize, rows: Range<usize>) -> impl Iterator<Item = Block> {
+        let groups = self.together.min(self.count - group);
+        let first = rows.start;
+        blocks(rows.len(), self.sizes).map(move |(row, rows)| {
+            let at = self.rows * group + (first + row) * groups;
+            Block { row: first + row, rows, group, place: at..at + rows * groups }
         })
     }
+}
 
+/// Encoded activations of a step as products read them.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub(super) blocks: Blocks,
+    /// Of one form.
+    pub(super) words: &'a [u32],
+}
+
+impl<'a> Side<'a> {
     /// Rows of the step.
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether each group of a weight is used as soon as it is unpacked.
-    pub(super) fn is_direct<I: Words>(&self) -> bool {
-        self.rows <= I::DIRECT
+    pub(super) fn rows(self) -> usize {
+        self.blocks.rows
     }
 
     /// Groups of a row.
-    pub(super) fn count(&self) -> usize {
-        self.count
+    pub(super) fn count(self) -> usize {
+        self.blocks.count
     }
 
-    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins with `row`.
+    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins with `row`:
+    /// [`Columns`] or [`Wide`], as the form is.
     #[inline(always)]
-    pub(super) fn groups<const N: usize, G: Group<N>>(
-        &self,
+    pub(super) fn groups<const N: usize, G: Pod>(
+        self,
         from: usize,
         count: usize,
         row: usize,
         blocks: usize,
-    ) -> &[G] {
+    ) -> &'a [G] {
         let words = size_of::<G>() / size_of::<u32>();
-        let at = (self.rows * from + row * count) * (words / N);
-        bytemuck::cast_slice(&G::of(self)[at..][..blocks * count * words])
+        let at = (self.rows() * from + row * count) * (words / N);
+        bytemuck::cast_slice(&self.words[at..][..blocks * count * words])
     }
 
     /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there are.
-    pub(super) fn runs(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        runs(self.rows, self.sizes)
+    pub(super) fn runs(self) -> impl Iterator<Item = (usize, usize, usize)> {
+        runs(self.rows(), self.blocks.sizes)
     }
 
     /// The row that each block begins with, and how many it has.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize)> {
-        blocks(self.rows, self.sizes)
-    }
-}
-
-/// Some groups of some rows.
-struct Block {
-    row: usize,
-    rows: usize,
-    group: usize,
-    words: Range<usize>,
-}
-
-/// What [`Side::pack`] does.
-struct Pack<'c, 'a, I> {
-    isa: I,
-    x: Activations<'a>,
-    side: &'c mut Side,
-}
-
-impl<I: Words> Body for Pack<'_, '_, I> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Pack { isa, x, side } = self;
-        for Block { row, rows, group, words } in side.parts() {
-            let words = &mut side.words[words];
-            macro_rules! pack {
-                ($n:literal) => {
-                    pack::<I, $n>(isa, x, row, group, words.as_chunks_mut().0.as_chunks_mut().0)
-                };
-            }
-            with_rows!(rows, FEW[0], pack: 1 2 3 4 6 8);
-        }
+    pub(super) fn blocks(self) -> impl Iterator<Item = (usize, usize)> {
+        blocks(self.rows(), self.blocks.sizes)
     }
 }
 
 /// Puts groups from `group` on of the rows from `row` on side by side.
 #[inline(always)]
-fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usize, out: &mut [Columns<N>]) {
+pub(super) fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usize, out: &mut [Columns<N>]) {
     let (rows, stride) = (x.rows_from(row), x.row_bytes());
     for (i, out) in out.iter_mut().enumerate() {
         let rows = &rows[(group + i) * GROUP..];
@@ -300,7 +251,7 @@ fn pack<I: Words, const N: usize>(isa: I, x: Activations, row: usize, group: usi
 }
 
 /// Groups with values as numbers of 16 bits. Of so many rows, for the compiler: it makes vectors of them.
-fn widen<const N: usize>(groups: &[Columns<N>], wide: &mut [Wide<N>]) {
+pub(super) fn widen<const N: usize>(groups: &[Columns<N>], wide: &mut [Wide<N>]) {
     for (group, wide) in groups.iter().zip(wide) {
         for (bytes, wide) in group.iter().zip(wide.as_chunks_mut().0) {
             let [even, odd] = wide;

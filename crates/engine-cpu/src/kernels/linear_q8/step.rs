@@ -2,8 +2,9 @@
 
 use super::super::formats::{Format, Scales};
 use super::Unpacked;
-use super::side::{Columns, Group, Wide};
+use super::side::{Columns, Wide};
 use crate::isa::{F16x, Quads, Words};
+use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -73,7 +74,7 @@ pub(super) fn end<I: Words, F: Format, const N: usize>(
 }
 
 /// A group of 16 rows of a weight that is unpacked, in each of `P` panels, times one of `N` rows of a step.
-pub(super) trait Step<const N: usize>: Group<N> {
+pub(super) trait Step<const N: usize>: Pod {
     /// Adds them to `sums`.
     fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]);
 }

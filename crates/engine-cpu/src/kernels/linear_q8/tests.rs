@@ -2,8 +2,9 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::direct;
+use super::own::OwnSide;
 use super::shared::Column;
-use super::side::Side;
+use super::side::{Form, Side};
 use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS, Words};
 use crate::kernels::formats::{ALL, Format, Head, tests::random, with_format};
 use crate::kernels::product::Activations;
@@ -18,7 +19,7 @@ struct Panels<'a, I, F> {
     isa: I,
     panels: &'a [u8],
     count: usize,
-    x: &'a Side,
+    x: Side<'a>,
     sums: &'a mut [F16x],
     format: PhantomData<F>,
 }
@@ -46,15 +47,15 @@ fn agrees<I: Words, F: Format>(isa: I, dtype: DType, seed: &mut u64) {
         let ty = Type::new(DType::Q8_A, Dim::N(n), K * 32);
         let mut bytes = vec![0; n * ty.row_bytes() as usize];
         DType::Q8_A.info().encode.unwrap()(&values, &mut bytes);
-        let mut x = Side::default();
+        let mut x = OwnSide::default();
         x.pack::<I>(Activations::new(ty, &bytes));
-        x.start::<F>();
+        let x = x.form(Form::of::<I, F>(true));
         let sums = |count: usize| {
             let mut sums = vec![[0.0; LANES]; n * STREAMS];
             for (panels, sums) in panels.chunks(count * ROWS * row).zip(sums.chunks_mut(n * count)) {
                 // The last ones may be fewer.
                 let count = sums.len() / n;
-                isa.run(Panels { isa, panels, count, x: &x, sums, format: PhantomData::<F> });
+                isa.run(Panels { isa, panels, count, x, sums, format: PhantomData::<F> });
             }
             // All NaN are one: which one a sum of them gives is not defined.
             let bits = |sum: &f32| if sum.is_nan() { f32::NAN.to_bits() } else { sum.to_bits() };

@@ -1,0 +1,74 @@
+//! What all workers make together before a step, for its tiles alone: which steps have it, and where it lies.
+
+use crate::isa::Set;
+use crate::kernels::{Before, FEW, before};
+use crate::memory::{Memory, Place, Shape};
+use crate::verify::products;
+use inkstone_compute::{Budget, Grid, Plan, Registry, Result, Step};
+use inkstone_tensor::{DType, Dim, Type};
+use std::sync::Arc;
+
+/// Places that take turns: what a step makes is written while the step before still reads its own.
+pub(crate) const PLACES: usize = 2;
+
+/// What is made before each step of a plan.
+pub(crate) struct Made {
+    steps: Vec<Option<Part>>,
+    /// Keeps the places alive.
+    _memory: Option<[Memory; PLACES]>,
+}
+
+/// What is made before one.
+pub(crate) struct Part {
+    pub(crate) before: Before,
+    /// The operand that it is made of.
+    pub(crate) x: usize,
+    pub(crate) place: Place,
+    /// One row of words.
+    pub(crate) shape: Shape,
+}
+
+impl Made {
+    /// Of a plan that was checked.
+    pub(crate) fn new(plan: &Plan, registry: &Registry, budget: &Arc<Budget>) -> Result<Made> {
+        let rows = plan.bucket.rows;
+        let found: Vec<_> = plan.steps.iter().map(|step| of(step, rows, registry)).collect();
+        let words = found.iter().flatten().map(|(before, _)| before.words(rows)).max();
+        let Some(words) = words else { return Ok(Made { steps: Vec::new(), _memory: None }) };
+        let bytes = 4 * words as u64;
+        let memory = || Memory::new(budget, bytes, "activations of a step");
+        let memory: [Memory; PLACES] = [memory()?, memory()?];
+        let shape = Shape::of(Type::new(DType::U32, Dim::N(1), words));
+        let (mut steps, mut count) = (Vec::with_capacity(found.len()), 0);
+        for found in found {
+            let place = Place::of(&memory[count % PLACES], 0, bytes)?;
+            count += usize::from(found.is_some());
+            steps.push(found.map(|(before, x)| Part { before, x, place, shape }));
+        }
+        Ok(Made { steps, _memory: Some(memory) })
+    }
+
+    /// What is made before a step, if something is.
+    pub(crate) fn of(&self, step: usize) -> Option<&Part> {
+        self.steps.get(step)?.as_ref()
+    }
+}
+
+/// What is made before a step, and of which operand. Steps of few rows make it by themselves, and all that do so here have the rows
+/// of the plan: they have tiles together.
+fn of(step: &Step, rows: usize, registry: &Registry) -> Option<(Before, usize)> {
+    let kernel = registry.get(&step.kernel).filter(|kernel| !registry.is_outside(kernel))?;
+    let Grid { rows: Dim::Rows, row_block: usize::MAX, .. } = step.grid else { return None };
+    if rows <= FEW {
+        return None;
+    }
+    let set = Set::ALL.into_iter().find(|set| kernel.requires.contains(&set.name()))?;
+    let products = products(step);
+    if products.is_empty() || products.iter().any(|product| product.x != DType::Q8_A) {
+        return None;
+    }
+    let (x, ty) =
+        step.ins().map(|a| a.ty).enumerate().find(|(_, ty)| ty.dtype == DType::Q8_A && ty.rows == Dim::Rows)?;
+    let weights = products.iter().filter_map(|product| step.ins().nth(product.weight?));
+    Some((before(set, ty.cols, weights.map(|a| a.ty.dtype)), x))
+}
