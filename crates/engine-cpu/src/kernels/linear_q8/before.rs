@@ -145,8 +145,9 @@ impl<I: Words> Body for Pack<'_, '_, I> {
                 ($n:literal) => {
                     match form {
                         Form::Columns(start) => {
-                            pack::<I, $n>(isa, x, row, group, block.as_chunks_mut().0.as_chunks_mut().0);
-                            put_start(start, $n, block);
+                            let columns = block.as_chunks_mut().0.as_chunks_mut().0;
+                            pack::<I, $n>(isa, x, row, group, columns);
+                            put_start(start, columns);
                         }
                         Form::Wide => {
                             let columns = &mut columns[..place.len() * WORDS];

@@ -54,7 +54,13 @@ impl OwnSide {
         }
         self.start = start;
         for Block { rows, place, .. } in self.blocks.all() {
-            put_start(start, rows, &mut self.columns[place.start * WORDS..place.end * WORDS]);
+            let columns = &mut self.columns[place.start * WORDS..place.end * WORDS];
+            macro_rules! start {
+                ($n:literal) => {
+                    put_start::<$n>(start, columns.as_chunks_mut().0.as_chunks_mut().0)
+                };
+            }
+            with_rows!(rows, FEW[0], start: 1 2 3 4 6 8);
         }
     }
 

@@ -92,13 +92,12 @@ impl Start {
     }
 }
 
-/// What the format needs of the sums, in each of some groups of `rows` rows.
-pub(super) fn put_start(start: Start, rows: usize, groups: &mut [u32]) {
-    for group in groups.chunks_exact_mut(rows * WORDS) {
-        let (given, to) = group.split_at_mut(rows * GIVEN);
-        for i in 0..rows {
-            let half = [given[i], given[rows + i], given[2 * rows + i], given[3 * rows + i]];
-            [to[i], to[rows + i], to[2 * rows + i]] = start.words(half, given[9 * rows + i]);
+/// What the format needs of the sums, in each of some groups. Of so many rows, for the compiler: it makes vectors of them.
+#[inline(always)]
+pub(super) fn put_start<const N: usize>(start: Start, groups: &mut [Columns<N>]) {
+    for [first, second, third, fourth, .., total, a, b, c] in groups {
+        for n in 0..N {
+            [a[n], b[n], c[n]] = start.words([first[n], second[n], third[n], fourth[n]], total[n]);
         }
     }
 }
