@@ -105,8 +105,8 @@ impl TileProgram {
 
     /// The same with work before some steps, of which `grid` gives the tiles: they wait for what the step waits for, and the
     /// step waits for them. What they make lies in one of `places` places of memory, in turns: so they also wait for the last
-    /// step that reads what was there before. The tiles must be cut along the rows of the step's own, so that there are some
-    /// whenever the step has some.
+    /// step that reads what was there before. All these tiles and steps must be cut along the same rows, so that all have some if one
+    /// has: one without would pass no order on.
     pub fn before(self, places: usize, grid: impl Fn(usize) -> Option<Grid>) -> TileProgram {
         let mut all: Vec<Work> = Vec::with_capacity(self.work.len());
         // Where steps are now; those that had work before them.

@@ -21,7 +21,8 @@ pub(crate) struct Before {
     /// Groups of a row.
     count: usize,
     run: fn(&Before, Activations, Cell, &mut [ViewMut]),
-    is_direct: fn(usize) -> bool,
+    /// Rows up to which each worker does it for itself.
+    direct: usize,
 }
 
 /// What a tile makes: some groups of some of all rows.
@@ -41,7 +42,7 @@ impl Before {
                 forms.push(form);
             }
         }
-        Before { forms, count: cols / DType::Q8_A.block(), run: run::<I>, is_direct: |rows| rows <= I::DIRECT }
+        Before { forms, count: cols / DType::Q8_A.block(), run: run::<I>, direct: I::DIRECT }
     }
 
     /// Words that so many rows take.
@@ -55,9 +56,9 @@ impl Before {
         Grid { rows, col_blocks: self.count.div_ceil(GROUPS).max(1), ..uncut }
     }
 
-    /// Whether so many rows want it. A few are left to each worker.
+    /// Whether so many rows want it.
     pub(crate) fn is_for(&self, rows: usize) -> bool {
-        !(self.is_direct)(rows)
+        rows > self.direct
     }
 
     /// Where each form begins and ends.
