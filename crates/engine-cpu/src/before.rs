@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Places that take turns: what a step makes is written while the step before still reads its own.
 pub(crate) const PLACES: usize = 2;
 
+/// What activations are encoded in that products put side by side.
+const ENCODED: [DType; 2] = [DType::Q8_A, DType::Q8_B];
+
 /// What is made before each step of a plan.
 pub(crate) struct Made {
     steps: Vec<Option<Part>>,
@@ -64,11 +67,11 @@ fn of(step: &Step, rows: usize, registry: &Registry) -> Option<(Before, usize)> 
     }
     let set = Set::ALL.into_iter().find(|set| kernel.requires.contains(&set.name()))?;
     let products = products(step);
-    if products.is_empty() || products.iter().any(|product| product.x != DType::Q8_A) {
+    let x = products.first()?.x;
+    if !ENCODED.contains(&x) || products.iter().any(|product| product.x != x) {
         return None;
     }
-    let (x, ty) =
-        step.ins().map(|a| a.ty).enumerate().find(|(_, ty)| ty.dtype == DType::Q8_A && ty.rows == Dim::Rows)?;
+    let (at, ty) = step.ins().map(|a| a.ty).enumerate().find(|(_, ty)| ty.dtype == x && ty.rows == Dim::Rows)?;
     let weights = products.iter().filter_map(|product| step.ins().nth(product.weight?));
-    Some((before(set, ty.cols, weights.map(|a| a.ty.dtype)), x))
+    Some((before(set, ty, weights.map(|a| a.ty.dtype)), at))
 }

@@ -36,7 +36,7 @@ mod weights;
 
 pub use engine::Cpu;
 pub use isa::{FloatMode, Set};
-pub use kernels::{BF16, F32, Q8};
+pub use kernels::{BF16, F32, Q8, Q8_WHOLE};
 pub use lines::LINES4;
 pub use memory::{View, ViewMut};
 pub use panel::PANEL16;

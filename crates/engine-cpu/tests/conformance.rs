@@ -42,23 +42,40 @@ fn sets_that_are_not_the_first_choice_conform_alone() {
 }
 
 #[test]
-fn products_of_bf16_pairs_are_there_when_asked_for_and_conform() {
-    let has_fast = |options: &EngineOptions| Cpu::new(options).unwrap().registry().kernels.iter().any(|k| k.fast);
+fn fast_products_are_there_when_asked_for_and_conform() {
     let fast = options(2).numerics(Accuracy::Fast);
-    let here = Cpu::new(&fast).unwrap().caps().features.contains(&"avx512bf16");
-    assert_eq!(has_fast(&fast), here);
-    assert!(!has_fast(&options(2)));
-    assert!(!has_fast(&options(2).numerics(Accuracy::Fast).isa("portable")));
-    if !here {
-        // All others are the same kernels as without.
-        return println!("not on this cpu: avx512bf16");
+    let has = |options: &EngineOptions, end: &str| {
+        let engine = Cpu::new(options).unwrap();
+        engine.registry().kernels.iter().any(|k| k.fast && k.name.contains(end))
+    };
+    assert!(!has(&options(2), ""));
+    let pairs = Cpu::new(&fast).unwrap().caps().features.contains(&"avx512bf16");
+    assert_eq!(has(&fast, ".bf16"), pairs);
+    assert!(!has(&fast.clone().isa("portable"), ".bf16"));
+    if !pairs {
+        println!("not on this cpu: avx512bf16");
     }
-    let report = conforms(&Cpu::new(&fast.isa("avx512")).unwrap());
-    let ran = |kernel: &str| report.results.iter().any(|r| r.kernels.starts_with(kernel));
-    let kernels = ["linear", "norm_linear", "norm_glu", "glu", "norm_linear_map", "quantize_linear_map", "linear_map"];
-    for kernel in kernels {
-        for layout in ["lines4", "file"] {
-            assert!(ran(&format!("{kernel}.bf16 in {layout}")), "{kernel} in {layout}");
+    let members = ["embed", "quantize", "norm_quantize", "rms_norm", "layer_norm", "map"].map(Pattern::Named);
+    for set in Set::ALL.into_iter().filter(|s| s.is_here()) {
+        // Of the others, which are the same as without, only what regions are made of.
+        let options = fast.clone().isa(set.name());
+        let kernels = Cpu::new(&options).unwrap().registry().kernels.clone();
+        let without = kernels.iter().filter(|k| !k.fast && !members.contains(&k.implements));
+        let options = without.fold(options, |options, kernel| options.without_kernel(kernel.name));
+        let report = conformance::run(&Cpu::new(&options).unwrap());
+        assert!(report.passed(), "{report}");
+        let whole = [".q8_256", "panel16"];
+        let pairs = (pairs && set == Set::Avx512).then_some([".bf16", "lines4"]);
+        for [numerics, layout] in [whole].into_iter().chain(pairs) {
+            let name = if numerics == ".bf16" { String::new() } else { format!(".{}", set.name()) };
+            for kernel in
+                ["linear", "norm_linear", "norm_glu", "glu", "norm_linear_map", "quantize_linear_map", "linear_map"]
+            {
+                for layout in [layout, "file"] {
+                    let wanted = format!("{kernel}{numerics}{name} in {layout}");
+                    assert!(report.results.iter().any(|r| r.kernels.starts_with(&wanted)), "{wanted}");
+                }
+            }
         }
     }
 }

@@ -121,6 +121,8 @@ dtypes! {
     MXFP4         "MXFP4"    Some(39), 32, 17, Some(block::mxfp4::decode), None;
     /// 32 signed bytes, a single-precision scale and their sum: activations, never in a file.
     Q8_A          "Q8_A"     None, 32, 40, Some(block::q8_a::decode), Some(block::q8_a::encode);
+    /// Eight groups of `Q8_A` that have one scale: activations, never in a file.
+    Q8_B          "Q8_B"     None, 256, 320, Some(block::q8_a::decode), Some(block::q8_b::encode);
     /// Unsigned 32-bit integers: ids, positions, records.
     U32           "U32"      None, 1, 4, None, None;
     /// Bytes.

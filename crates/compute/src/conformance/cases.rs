@@ -207,7 +207,7 @@ fn ropes() -> Vec<Case> {
 /// Caches of random values, far into their sequences: over borders of blocks and of what is done apart. Heads lie apart, and
 /// those of the keys in one row, too.
 fn attends() -> Vec<Case> {
-    let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && *d != DType::Q8_A;
+    let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && !matches!(d, DType::Q8_A | DType::Q8_B);
     let mut cases = Vec::new();
     for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
         for dtype in encodable().filter(|d| fits(kv_heads * key, d) && fits(kv_heads * value, d)) {

@@ -82,15 +82,16 @@ impl Sketch {
 const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
 /// Columns of activations and of results.
 const COLS: (usize, usize) = (256, 45);
-/// Columns of results that are encoded: whole groups, and no whole tile at the end.
+/// Columns of results that are encoded, if blocks are not large: whole groups, and no whole tile at the end.
 const ENCODED: usize = 160;
 /// Weights, and what their products take.
-const PRODUCTS: [(DType, Option<DType>); 5] = [
+const PRODUCTS: [(DType, Option<DType>); 6] = [
     (DType::F32, None),
     (DType::BF16, None),
     (DType::BF16, Some(DType::BF16)),
     (DType::Q8_0, Some(DType::Q8_A)),
     (DType::Q4_K, Some(DType::Q8_A)),
+    (DType::Q4_K, Some(DType::Q8_B)),
 ];
 const GATE: [Term; 4] = [Term::In(0), Term::Silu, Term::In(1), Term::Mul];
 const ADD: [Term; 3] = [Term::In(0), Term::In(1), Term::Add];
@@ -156,7 +157,7 @@ fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
 /// A gated unit, whose result is encoded if the product behind it takes that.
 fn gate(s: &mut Sketch, x: ValueId, dtype: DType, to: Option<DType>) -> ValueId {
     let products = [0, 1].map(|_| {
-        let w = s.weight(dtype, if to.is_some() { ENCODED } else { COLS.1 }, COLS.0);
+        let w = s.weight(dtype, to.map_or(COLS.1, |to| ENCODED.max(2 * to.block())), COLS.0);
         s.node(Linear, &[x, w])
     });
     let y = s.node(Map(Expr::new(&GATE)), &products);

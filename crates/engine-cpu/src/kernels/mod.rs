@@ -37,6 +37,9 @@ pub const F32: Numerics = Numerics("f32/l16");
 /// Weights of few bits times activations of 8 bits with a scale per 32; integer sums, one chain of floats a result.
 pub const Q8: Numerics = Numerics("q8/32.i32");
 
+/// The same with a scale of activations per 256, which is that of a block of weights: integer sums of whole blocks.
+pub const Q8_WHOLE: Numerics = Numerics("q8/256.i32");
+
 /// Weights and activations in BF16, pairs at a time, sums in f32.
 pub const BF16: Numerics = Numerics("bf16/l16");
 
@@ -65,16 +68,16 @@ const ATTEND: &[(&str, Numerics)] =
 /// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
 pub(crate) const FEW: usize = 8;
 
-/// The rows of a kernel that is compiled for each set: its op and name, and the function, generic over the set.
+/// The rows of a kernel that is compiled for each set: its op, what its name is made of, and the function, generic over the set.
 macro_rules! vectored {
-    ($sets:expr, $op:literal, $name:literal, $module:ident :: $entry:ident, $rest:expr) => {
+    ($sets:expr, $op:literal, $($name:literal)+, $module:ident :: $entry:ident, $rest:expr) => {
         $sets.iter().map(|set| {
             let (name, entry, requires): (&'static str, Entry, &'static [&'static str]) = match set {
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => (concat!($name, ".avx512"), $module::$entry::<Avx512>, &["avx512"]),
+                Set::Avx512 => (concat!($($name, ".",)+ "avx512"), $module::$entry::<Avx512>, &["avx512"]),
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => (concat!($name, ".avx2"), $module::$entry::<Avx2>, &["avx2"]),
-                _ => (concat!($name, ".portable"), $module::$entry::<Portable>, &["portable"]),
+                Set::Avx2 => (concat!($($name, ".",)+ "avx2"), $module::$entry::<Avx2>, &["avx2"]),
+                _ => (concat!($($name, ".",)+ "portable"), $module::$entry::<Portable>, &["portable"]),
             };
             Kernel { requires, ..kernel(name, $op, entry, $rest) }
         })
@@ -95,6 +98,8 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
 /// which may come behind a map, too.
 const MEMBERS_Q8: &[(&str, Numerics)] =
     &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", Q8), ("map", F32)];
+const MEMBERS_Q8_WHOLE: &[(&str, Numerics)] =
+    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", Q8_WHOLE), ("map", F32)];
 #[cfg(target_arch = "x86_64")]
 const MEMBERS_BF16: &[(&str, Numerics)] =
     &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", BF16), ("map", F32)];
@@ -147,13 +152,29 @@ fn bf16() -> Vec<Kernel> {
     Vec::new()
 }
 
+/// Products of encoded activations, alone and in regions.
+macro_rules! encoded_products {
+    ($sets:expr, $numerics:literal, $members:expr, $of:expr) => {
+        vectored!($sets, "linear", "linear" $numerics, product::linear, $of())
+            .chain(vectored!($sets, "norm_glu", "norm_glu" $numerics, fused::products, first($members, $of())))
+            .chain(vectored!($sets, "glu", "glu" $numerics, fused::products, encoded($members, $of())))
+            .chain(vectored!($sets, "norm_linear_map", "norm_linear_map" $numerics, fused::products, first($members, $of())))
+            .chain(vectored!($sets, "linear_map", "quantize_linear_map" $numerics, fused::products, first($members, $of())))
+            .chain(vectored!($sets, "linear_map", "linear_map" $numerics, fused::products, then($members, $of())))
+            .chain(vectored!($sets, "norm_linear", "norm_linear" $numerics, fused::products, first($members, $of())))
+    };
+}
+
 /// The table for these instruction sets, best first; with pairs of BF16, if the machine has them and they are wanted.
 pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
-    let q8 = || Kernel {
-        weights: formats::ALL,
-        layouts: &[PANEL16, Layout::FILE],
-        activations: Some(DType::Q8_A),
-        ..common(Q8, columns)
+    let encoded = || Kernel { layouts: &[PANEL16, Layout::FILE], ..common(Q8, columns) };
+    let q8 = || Kernel { weights: formats::ALL, activations: Some(DType::Q8_A), ..encoded() };
+    let whole = || Kernel {
+        weights: formats::WHOLE,
+        activations: Some(DType::Q8_B),
+        numerics: Q8_WHOLE,
+        fast: true,
+        ..encoded()
     };
     // What pairs do is left to them.
     let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
@@ -167,17 +188,12 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
         .chain(if pairs { bf16() } else { Vec::new() })
-        .chain(vectored!(sets, "linear", "linear.q8", product::linear, q8()))
-        .chain(vectored!(sets, "norm_glu", "norm_glu.q8", fused::products, first(MEMBERS_Q8, q8())))
+        .chain(encoded_products!(sets, "q8_256", MEMBERS_Q8_WHOLE, whole))
+        .chain(encoded_products!(sets, "q8", MEMBERS_Q8, q8))
         .chain(vectored!(sets, "norm_glu", "norm_glu.f32", fused::products, first(MEMBERS_F32, f32())))
-        .chain(vectored!(sets, "glu", "glu.q8", fused::products, encoded(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "glu", "glu.f32", fused::products, then(MEMBERS_F32, f32())))
-        .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.q8", fused::products, first(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.f32", fused::products, first(MEMBERS_F32, f32())))
-        .chain(vectored!(sets, "linear_map", "quantize_linear_map.q8", fused::products, first(MEMBERS_Q8, q8())))
-        .chain(vectored!(sets, "linear_map", "linear_map.q8", fused::products, then(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "linear_map", "linear_map.f32", fused::products, then(MEMBERS_F32, f32())))
-        .chain(vectored!(sets, "norm_linear", "norm_linear.q8", fused::products, first(MEMBERS_Q8, q8())))
         .chain(vectored!(sets, "norm_linear", "norm_linear.f32", fused::products, first(MEMBERS_F32, f32())))
         .chain(vectored!(sets, "norm_quantize", "norm_quantize", fused::norm_quantize, norm_quantize()))
         .chain(vectored!(sets, "quantize", "quantize", quantize::quantize, common(Numerics::DEFINITION, by_rows)))
@@ -197,14 +213,14 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .collect()
 }
 
-/// What all workers make before products of `Q8_A` in many rows of so many columns, with weights of these types, on a set.
-pub(crate) fn before(set: Set, cols: usize, weights: impl Iterator<Item = DType>) -> Before {
+/// What all workers make before products of many rows of this type, encoded, with weights of these types, on a set.
+pub(crate) fn before(set: Set, x: Type, weights: impl Iterator<Item = DType>) -> Before {
     match set {
         #[cfg(target_arch = "x86_64")]
-        Set::Avx512 => Before::of::<Avx512>(cols, weights),
+        Set::Avx512 => Before::of::<Avx512>(x, weights),
         #[cfg(target_arch = "x86_64")]
-        Set::Avx2 => Before::of::<Avx2>(cols, weights),
-        _ => Before::of::<Portable>(cols, weights),
+        Set::Avx2 => Before::of::<Avx2>(x, weights),
+        _ => Before::of::<Portable>(x, weights),
     }
 }
 
@@ -246,6 +262,8 @@ fn by_rows(_: &Op, _: &[Type]) -> Tiling {
 /// Columns of a tile of a product: four panels of the weight, which go together through many rows of a step.
 const COLUMNS: usize = linear_q8::PANELS * LANES;
 
-fn columns(_: &Op, _: &[Type]) -> Tiling {
-    Tiling { col_block: COLUMNS, ..Tiling::WHOLE }
+/// Or more, if results are encoded in larger blocks.
+fn columns(_: &Op, results: &[Type]) -> Tiling {
+    let blocks = results.iter().map(|ty| ty.dtype.block());
+    Tiling { col_block: blocks.fold(COLUMNS, usize::max), ..Tiling::WHOLE }
 }

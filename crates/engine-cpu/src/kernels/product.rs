@@ -32,6 +32,10 @@ impl<'a> Activations<'a> {
         Activations { dtype: ty.dtype, bytes, row: ty.row_bytes() as usize }
     }
 
+    pub(super) fn dtype(self) -> DType {
+        self.dtype
+    }
+
     pub(super) fn count(self) -> usize {
         self.bytes.len() / self.row.max(1)
     }
@@ -98,7 +102,7 @@ pub(super) struct Weight<'a> {
 /// What products of a step have in common, made once a worker, if not all of them have made it.
 pub(super) fn prepare<I: Words>(x: Activations, shared: Option<SharedSide>, prepared: &mut Prepared) {
     match x.dtype {
-        DType::Q8_A if shared.is_none() => prepared.encoded.pack::<I>(x),
+        DType::Q8_A | DType::Q8_B if shared.is_none() => prepared.encoded.pack::<I>(x),
         DType::F32 => prepared.floats.pack::<I>(x),
         _ => {}
     }

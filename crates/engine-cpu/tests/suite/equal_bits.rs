@@ -19,14 +19,16 @@ fn random(seed: &mut u64) -> u8 {
     (*seed >> 56) as u8
 }
 
-fn way(set: Set, layout: Layout, kernel: &str) -> Way<'_> {
-    Way { set, layout, kernel, dtype: DType::Q8_A, accuracy: Accuracy::Precise }
-}
+/// Dtypes of activations, what kernels of them are called, and when they are there.
+const ENCODINGS: [(DType, &str, Accuracy); 2] =
+    [(DType::Q8_A, "linear.q8", Accuracy::Precise), (DType::Q8_B, "linear.q8_256", Accuracy::Fast)];
 
 /// The results of a product, by row. All NaN are one: which payload a sum of them has is not defined.
-fn product(set: Set, layout: Layout, weight: &Weight, x: &[u8], rows: usize) -> Vec<u32> {
-    let kernel = format!("linear.q8.{}", set.name());
-    let y = products::product(&way(set, layout, &kernel), weight, x, rows).unwrap();
+fn product(set: Set, layout: Layout, encoding: usize, weight: &Weight, x: &[u8], rows: usize) -> Vec<u32> {
+    let (dtype, kernel, accuracy) = ENCODINGS[encoding];
+    let kernel = format!("{kernel}.{}", set.name());
+    let way = Way { set, layout, kernel: &kernel, dtype, accuracy };
+    let y = products::product(&way, weight, x, rows).unwrap();
     let bits = |y: u32| if f32::from_bits(y).is_nan() { f32::NAN.to_bits() } else { y };
     y.into_iter().map(bits).collect()
 }
@@ -34,24 +36,33 @@ fn product(set: Set, layout: Layout, weight: &Weight, x: &[u8], rows: usize) -> 
 /// Rows of a step: more than two blocks of rows that any set does side by side, with tails of all sizes.
 const ROWS: usize = 26;
 
-/// The formats that products take.
-fn formats() -> impl Iterator<Item = &'static DTypeInfo> {
-    DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1)
+/// The formats that products take, with each encoding of activations.
+fn formats() -> impl Iterator<Item = (&'static DTypeInfo, usize)> {
+    let all = DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1);
+    let whole = [DType::Q4_K, DType::Q5_K, DType::Q6_K].map(|dtype| (dtype.info(), 1));
+    all.map(|info| (info, 0)).chain(whole)
 }
 
 /// The last so many rows of activations give the same bits on every set in every layout.
-fn agree(weight: &Weight, values: &[f32], counts: impl Iterator<Item = usize> + Clone, what: &str) -> Vec<u32> {
-    let row = DType::Q8_A.row_bytes(K).unwrap();
+fn agree(
+    encoding: usize,
+    weight: &Weight,
+    values: &[f32],
+    counts: impl Iterator<Item = usize> + Clone,
+    what: &str,
+) -> Vec<u32> {
+    let dtype = ENCODINGS[encoding].0;
+    let row = dtype.row_bytes(K).unwrap();
     let mut x = vec![0u8; row * ROWS];
-    DType::Q8_A.info().encode.unwrap()(values, &mut x);
-    let wanted = product(Set::Portable, Layout::FILE, weight, &x, ROWS);
+    dtype.info().encode.unwrap()(values, &mut x);
+    let wanted = product(Set::Portable, Layout::FILE, encoding, weight, &x, ROWS);
     assert!(wanted.iter().any(|y| f32::from_bits(*y).is_finite()), "{what}");
     let sets = Set::ALL.into_iter().filter(|s| s.is_here());
     for (set, layout) in sets.flat_map(|set| [PANEL16, Layout::FILE].map(|layout| (set, layout))) {
         for last in counts.clone() {
-            let found = product(set, layout, weight, &x[row * (ROWS - last)..], last);
+            let found = product(set, layout, encoding, weight, &x[row * (ROWS - last)..], last);
             let same = found == wanted[N * (ROWS - last)..];
-            assert!(same, "{what} in {layout} on {}, the last {last} rows: other bits", set.name());
+            assert!(same, "{what} times {dtype} in {layout} on {}, the last {last} rows: other bits", set.name());
         }
     }
     wanted
@@ -60,11 +71,11 @@ fn agree(weight: &Weight, values: &[f32], counts: impl Iterator<Item = usize> + 
 #[test]
 fn every_format_gives_the_same_bits_on_every_set_in_every_layout_for_any_number_of_rows() {
     let mut seed = 3;
-    for info in formats() {
+    for (info, encoding) in formats() {
         let len = info.dtype.row_bytes(K).unwrap() * N;
         let weight = weight(info.dtype, (0..len).map(|_| random(&mut seed)).collect());
         let values: Vec<f32> = (0..ROWS * K).map(|_| f32::from(random(&mut seed) as i8) / 32.0).collect();
-        let found = agree(&weight, &values, 1..=ROWS, info.name);
+        let found = agree(encoding, &weight, &values, 1..=ROWS, info.name);
         assert!(found.iter().any(|y| f32::from_bits(*y).abs() > 1.0), "{}", info.name);
     }
 }
@@ -85,7 +96,7 @@ fn halves(dtype: DType) -> &'static [usize] {
 /// both.
 #[test]
 fn the_largest_values_give_the_same_bits_on_every_set() {
-    for info in formats() {
+    for (info, encoding) in formats() {
         for fill in [0xff, 0x7f, 0x80, 0x00] {
             let mut bytes = vec![fill; info.dtype.row_bytes(K).unwrap() * N];
             for block in bytes.chunks_exact_mut(info.block_bytes) {
@@ -106,7 +117,7 @@ fn the_largest_values_give_the_same_bits_on_every_set() {
             for (n, end) in ends.into_iter().enumerate() {
                 let values: Vec<f32> = (0..ROWS * K).map(end).collect();
                 let what = format!("{}, bytes {fill:#x}, activations {n}", info.name);
-                agree(&weight, &values, [1, 8, ROWS].into_iter(), &what);
+                agree(encoding, &weight, &values, [1, 8, ROWS].into_iter(), &what);
             }
         }
     }
@@ -122,7 +133,8 @@ fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
         ("linear.f32.portable", "kernel linear.f32.portable takes no activations in Q8_A"),
     ];
     for (name, wanted) in cases {
-        match products::product(&way(Set::Portable, Layout::FILE, name), &f16, &[], 1) {
+        let (set, layout, accuracy) = (Set::Portable, Layout::FILE, Accuracy::Precise);
+        match products::product(&Way { set, layout, kernel: name, dtype: DType::Q8_A, accuracy }, &f16, &[], 1) {
             Err(Error::BadPlan { fault, .. }) => assert_eq!(fault, wanted),
             other => panic!("{name}: {other:?}"),
         }

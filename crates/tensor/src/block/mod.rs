@@ -21,6 +21,7 @@ pub(crate) mod q5_k;
 pub(crate) mod q6_k;
 pub(crate) mod q8_0;
 pub(crate) mod q8_a;
+pub(crate) mod q8_b;
 mod scales;
 
 /// Applies `block` to each block of `B` bytes and its `V` values.

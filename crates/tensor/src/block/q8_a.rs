@@ -6,8 +6,8 @@
 
 use super::{decode_blocks, encode_blocks};
 
-const BYTES: usize = 40;
-const VALUES: usize = 32;
+pub(super) const BYTES: usize = 40;
+pub(super) const VALUES: usize = 32;
 
 pub(crate) fn decode(bytes: &[u8], values: &mut [f32]) {
     decode_blocks(bytes, values, |b: &[u8; BYTES], v: &mut [f32; VALUES]| {
@@ -19,25 +19,32 @@ pub(crate) fn decode(bytes: &[u8], values: &mut [f32]) {
 }
 
 pub(crate) fn encode(values: &[f32], bytes: &mut [u8]) {
-    encode_blocks(values, bytes, |v: &[f32; VALUES], b: &mut [u8; BYTES]| {
-        let finite = v.iter().fold(true, |all, x| all & x.is_finite());
-        let largest = v.iter().fold(0f32, |m, x| if x.abs() > m { x.abs() } else { m });
-        let inverse = 127.0 / largest;
-        let (d, inverse) = match (finite, inverse.is_finite()) {
-            (false, _) => (f32::NAN, 0.0),
-            (true, false) => (0.0, 0.0),
-            (true, true) => (largest / 127.0, inverse),
-        };
-        let mut sum = 0i32;
-        for (b, x) in b.iter_mut().zip(v) {
-            // A NaN, as of an infinity times 0, becomes 0.
-            let q = round_ties_even(x * inverse).clamp(-127.0, 127.0) as i8;
-            sum += i32::from(q);
-            *b = q as u8;
-        }
-        b[32..36].copy_from_slice(&d.to_le_bytes());
-        b[36..].copy_from_slice(&sum.to_le_bytes());
-    });
+    encode_blocks(values, bytes, |v: &[f32; VALUES], b: &mut [u8; BYTES]| group(v, scale(v), b));
+}
+
+/// The scale of some values and its inverse, which is 0 where all of them become 0.
+pub(super) fn scale(values: &[f32]) -> (f32, f32) {
+    let finite = values.iter().fold(true, |all, x| all & x.is_finite());
+    let largest = values.iter().fold(0f32, |m, x| if x.abs() > m { x.abs() } else { m });
+    let inverse = 127.0 / largest;
+    match (finite, inverse.is_finite()) {
+        (false, _) => (f32::NAN, 0.0),
+        (true, false) => (0.0, 0.0),
+        (true, true) => (largest / 127.0, inverse),
+    }
+}
+
+/// One group with this scale.
+pub(super) fn group(values: &[f32; VALUES], (d, inverse): (f32, f32), b: &mut [u8; BYTES]) {
+    let mut sum = 0i32;
+    for (b, x) in b.iter_mut().zip(values) {
+        // A NaN, as of an infinity times 0, becomes 0.
+        let q = round_ties_even(x * inverse).clamp(-127.0, 127.0) as i8;
+        sum += i32::from(q);
+        *b = q as u8;
+    }
+    b[32..36].copy_from_slice(&d.to_le_bytes());
+    b[36..].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// To the nearest integer, ties to even, for what is far below 2^22: adding this constant rounds to an integer.

@@ -178,7 +178,7 @@ impl Words for Avx2 {
         x: &[[u32; N]; 8],
     ) -> [[W; N]; P] {
         for p in 0..P {
-            sums[p] = self.panel_dots::<BITS, N>(sums[p], w[p], x);
+            sums[p] = self.panel_dots::<BITS, N>(sums[p], w[p], self.splat(0x0001_0001), x);
         }
         sums
     }
@@ -236,6 +236,24 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
+    fn scaled_words<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
+        self,
+        same: bool,
+        w: [impl Quads<Avx2>; P],
+        factors: [[W; 2]; P],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+        _begin: [&[u32; N]; 2],
+        halves: &[u32; N],
+    ) -> [[W; N]; P] {
+        let mut sums = [[self.splat(0); N]; P];
+        for p in 0..P {
+            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors[p], x, rows.clone(), halves);
+        }
+        sums
+    }
+
+    #[inline(always)]
     fn weighted(self, factors: [W; 2], halves: u32) -> W {
         self.products(self.both(factors), self.splat(halves))
     }
@@ -248,24 +266,26 @@ impl Words for Avx2 {
 
 impl Avx2 {
     /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
-    /// as nibbles, or are widened first, which is less work for one or two rows.
+    /// as nibbles, or are widened first, which is less work for one or two rows. What is widened comes times a factor, in both halves
+    /// of a word, which is 1 for large ones.
     #[inline(always)]
     fn panel_dots<const BITS: u32, const N: usize>(
         self,
         sums: [W; N],
         w: impl Quads<Avx2>,
+        factor: W,
         x: &[[u32; N]; 8],
     ) -> [W; N] {
         // Conditions that are known, so that the rest is not even compiled.
         if const { N > MOST && matches!(fit(BITS), 1..8) } {
-            return self.runs::<BITS, N>(sums, w, [self.splat(0x0001_0001); 2], x, 0..N);
+            return self.runs::<BITS, N>(sums, w, [factor; 2], x, 0..N);
         }
         if const { N <= MOST } {
-            return self.half_dots::<BITS, N>(BOTH, sums, w, x);
+            return self.half_dots::<BITS, N>(BOTH, sums, w, factor, x);
         }
-        let sums = self.half_dots::<BITS, N>(0..1, sums, w, x);
+        let sums = self.half_dots::<BITS, N>(0..1, sums, w, factor, x);
         compiler_fence(Ordering::SeqCst);
-        self.half_dots::<BITS, N>(1..2, sums, w, x)
+        self.half_dots::<BITS, N>(1..2, sums, w, factor, x)
     }
 
     /// The same in some halves of vectors.
@@ -275,14 +295,16 @@ impl Avx2 {
         halves: Range<usize>,
         mut sums: [W; N],
         w: impl Quads<Avx2>,
+        factor: W,
         x: &[[u32; N]; 8],
     ) -> [W; N] {
         let fit = const { fit(BITS) };
-        let (ones, mut short) = (self.splat(0x0001_0001), [self.splat(0); N]);
+        let mut short = [self.splat(0); N];
         if fit == 0 && N > 2 {
             // Their nibbles, all low ones first, are values of four bits.
             steps!(nibble in 0 1 => {
-                let (shift, factor) = if nibble == 0 { (0, ones) } else { (4, self.splat(0x0010_0010)) };
+                let (shift, factor) = [(0, 0x0001_0001), (4, 0x0010_0010)][nibble];
+                let factor = self.splat(factor);
                 steps!(k in 0 1 2 3 4 5 6 7 => {
                     let w = self.and(self.shr(w.quad(self, k), shift), self.splat(0x0f0f_0f0f));
                     for n in 0..N {
@@ -313,7 +335,7 @@ impl Avx2 {
                     short[n] = self.short_dot(halves.clone(), short[n], k.is_multiple_of(fit), w, x[k][n]);
                 }
                 if (k + 1).is_multiple_of(fit) {
-                    sums[n] = self.add_products(halves.clone(), sums[n], short[n], ones);
+                    sums[n] = self.add_products(halves.clone(), sums[n], short[n], factor);
                 }
             }
         });
@@ -332,7 +354,7 @@ impl Avx2 {
             Q::SIGNED
         }
         if N > 2 || OFFSET != 128 {
-            return self.panel_dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, x);
+            return self.panel_dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, self.splat(0x0001_0001), x);
         }
         let mut sums = [self.splat(0); N];
         steps!(k in 0 1 2 3 4 5 6 7 => {
@@ -346,7 +368,6 @@ impl Avx2 {
         sums
     }
 
-    /// The factors come for free where products are widened, and offsets are one more product of 16 bits.
     #[inline(always)]
     fn panel_scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -356,6 +377,25 @@ impl Avx2 {
         rows: Range<usize>,
         halves: &[u32; N],
     ) -> [<Avx2 as Floats>::F; N] {
+        let sums = self.panel_scaled_words::<BITS, OFFSET, N>(false, w, factors, x, rows.clone(), halves);
+        let mut floats = [self.splat_float(0.0); N];
+        for n in rows {
+            floats[n] = self.to_floats(sums[n]);
+        }
+        floats
+    }
+
+    /// The factors come for free where products are widened, and offsets are one more product of 16 bits.
+    #[inline(always)]
+    fn panel_scaled_words<const BITS: u32, const OFFSET: u32, const N: usize>(
+        self,
+        same: bool,
+        w: impl Quads<Avx2>,
+        factors: [W; 2],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+        halves: &[u32; N],
+    ) -> [W; N] {
         let mut sums = [self.splat(0); N];
         if OFFSET > 0 {
             // SAFETY: `self` proves that the machine has AVX2.
@@ -365,12 +405,10 @@ impl Avx2 {
                 sums[n] = self.products(offset, self.splat(halves[n]));
             }
         }
-        sums = self.runs::<BITS, N>(sums, w, factors, x, rows.clone());
-        let mut floats = [self.splat_float(0.0); N];
-        for n in rows.clone() {
-            floats[n] = self.to_floats(sums[n]);
+        if same && rows == (0..N) {
+            return self.panel_dots::<BITS, N>(sums, w, factors[0], x);
         }
-        floats
+        self.runs::<BITS, N>(sums, w, factors, x, rows)
     }
 
     /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened

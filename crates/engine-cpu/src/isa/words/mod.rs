@@ -224,6 +224,49 @@ pub trait Words: Floats {
         sums
     }
 
+    /// The same as words, with the first factor for all of the dots if it is the `same` for both.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn scaled_words<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
+        self,
+        same: bool,
+        w: [impl Quads<Self>; P],
+        factors: [[Self::W; 2]; P],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+        begin: [&[u32; N]; 2],
+        _halves: &[u32; N],
+    ) -> [[Self::W; N]; P] {
+        let mut sums = [[self.splat(0); N]; P];
+        let mut dots = [[self.splat(0); N]; P];
+        macro_rules! half {
+            ($half:literal: $($k:literal)*) => {{
+                if $half == 0 || !same {
+                    dots = [self.splats::<N>(OFFSET > 0, begin[$half]); P];
+                }
+                $({
+                    let w = self.quads(w, $k);
+                    for n in rows.clone() {
+                        for p in 0..P {
+                            dots[p][n] = self.dot(dots[p][n], w[p], x[$k][n]);
+                        }
+                    }
+                })*
+                if $half == 1 || !same {
+                    for p in 0..P {
+                        for n in rows.clone() {
+                            let scaled = self.mul(factors[p][$half], dots[p][n]);
+                            sums[p][n] = if $half == 0 || same { scaled } else { self.add(sums[p][n], scaled) };
+                        }
+                    }
+                }
+            }};
+        }
+        half!(0: 0 1 2 3);
+        half!(1: 4 5 6 7);
+        sums
+    }
+
     /// Each of these words everywhere, or zeros.
     #[inline(always)]
     fn splats<const N: usize>(self, these: bool, words: &[u32; N]) -> [Self::W; N] {

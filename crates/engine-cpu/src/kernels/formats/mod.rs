@@ -19,7 +19,8 @@ use std::ops::Range;
 pub(super) struct Scales<I: Words> {
     pub d: I::F,
     pub m: I::F,
-    /// If scales are of 16 values, as [`Words::factors`]; so are minima.
+    /// If scales are of 16 values, as [`Words::factors`]; so are minima. With [`Format::WHOLE`] scales always are, and minima are
+    /// those of the block, as in [`Head`].
     pub scale: [I::W; 2],
     pub minimum: [I::W; 2],
 }
@@ -42,6 +43,13 @@ impl<I: Words> Head<I> {
     pub(super) fn none(isa: I) -> Head<I> {
         let (zero, none) = (isa.splat_float(0.0), [isa.splat(0); 4]);
         Head { d: zero, m: zero, scale: none, minimum: none, upper: [isa.splat(0); 8] }
+    }
+
+    /// What a whole block is multiplied with: see [`Format::WHOLE`].
+    #[inline(always)]
+    pub(super) fn whole(&self) -> Scales<I> {
+        let [scale, minimum] = [self.scale, self.minimum].map(|[first, second, ..]| [first, second]);
+        Scales { d: self.d, m: self.m, scale, minimum }
     }
 
     /// What the format uses of another one: vector by vector, where the compiler would call for a copy.
@@ -116,12 +124,14 @@ pub(super) trait Format: Copy {
     const MINIMUM: bool = false;
     /// Whether the scale of a block is multiplied with the sum of its groups, since each has one product of floats beside it: where
     /// scales are of 16 values, and nothing else is added.
-    const LATE: bool = Self::HALVES && !Self::MINIMUM;
+    const LATE: bool = Self::HALVES && !Self::MINIMUM && !Self::WHOLE;
     /// How many groups lie in the same bytes (1, 2 or 4): these are read in order only if the groups are unpacked together.
     const SHARED: usize = 1;
     /// What the values are by the codes that [`Format::words`] gives, if these are not the values; there is a 0 in none with an
     /// offset of 128.
     const TABLE: Option<&'static [u8; 16]> = None;
+    /// Whether activations have one scale for a whole block: all that is summed of a block is integers.
+    const WHOLE: bool;
     /// Bits by which [`Format::words`] leaves the values of each of these groups too far up.
     const SHIFTS: [u32; 4] = [0; 4];
 
@@ -142,6 +152,10 @@ pub(super) trait Format: Copy {
     fn scales<I: Words>(isa: I, head: &Head<I>, g: usize) -> Scales<I> {
         let one = [isa.splat(1); 2];
         let group = Scales { d: head.d, m: head.m, scale: one, minimum: one };
+        if Self::WHOLE {
+            let scale = |half| Self::scale(isa, head, if Self::HALVES { 2 * g + half } else { g });
+            return Scales { scale: isa.factors([scale(0), scale(1)]), ..head.whole() };
+        }
         if Self::HALVES {
             let scale = isa.factors([Self::scale(isa, head, 2 * g), Self::scale(isa, head, 2 * g + 1)]);
             let minimum = match Self::MINIMUM {
@@ -176,6 +190,17 @@ pub(super) trait Format: Copy {
         begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [[I::F; N]; P];
+
+    /// See [`Words::scaled_words`].
+    fn scaled_words<I: Words, const N: usize, const P: usize>(
+        isa: I,
+        q: [impl Quads<I>; P],
+        scale: [[I::W; 2]; P],
+        x: &[[u32; N]; 8],
+        rows: Range<usize>,
+        begin: [&[u32; N]; 2],
+        halves: &[u32; N],
+    ) -> [[I::W; N]; P];
 }
 
 /// Something for each group of a block; for those that share bytes it is written out.
@@ -211,25 +236,31 @@ pub(super) const ALL: &[DType] = &[
     DType::MXFP4,
 ];
 
-/// Calls a function that is generic over the format with that of a dtype.
+/// Those of them that are there with one scale of activations for a whole block.
+pub(super) const WHOLE: &[DType] = &[DType::Q4_K, DType::Q5_K, DType::Q6_K];
+
+/// Calls a function that is generic over the format with that of a dtype, and whether activations have one scale for a whole block.
 macro_rules! with_format {
-    ($dtype:expr, $f:ident :: < $isa:ty > ($($arg:expr),*)) => {{
+    ($dtype:expr, $whole:expr, $f:ident :: < $isa:ty > ($($arg:expr),*)) => {{
         use crate::kernels::formats::*;
-        match $dtype {
-            DType::Q4_0 => $f::<$isa, Q4_0>($($arg),*),
-            DType::Q4_1 => $f::<$isa, Q4_1>($($arg),*),
-            DType::Q5_0 => $f::<$isa, Q5_0>($($arg),*),
-            DType::Q5_1 => $f::<$isa, Q5_1>($($arg),*),
-            DType::Q8_0 => $f::<$isa, Q8_0>($($arg),*),
-            DType::Q2_K => $f::<$isa, Q2K>($($arg),*),
-            DType::Q3_K => $f::<$isa, Q3K>($($arg),*),
-            DType::Q4_K => $f::<$isa, Q4K>($($arg),*),
-            DType::Q5_K => $f::<$isa, Q5K>($($arg),*),
-            DType::Q6_K => $f::<$isa, Q6K>($($arg),*),
-            DType::IQ4_NL => $f::<$isa, Iq4Nl>($($arg),*),
-            DType::IQ4_XS => $f::<$isa, Iq4Xs>($($arg),*),
-            DType::MXFP4 => $f::<$isa, Mxfp4>($($arg),*),
-            other => unreachable!("{other} is not in the table of this kernel, which prepare has checked"),
+        match ($dtype, $whole) {
+            (DType::Q4_0, false) => $f::<$isa, Q4_0>($($arg),*),
+            (DType::Q4_1, false) => $f::<$isa, Q4_1>($($arg),*),
+            (DType::Q5_0, false) => $f::<$isa, Q5_0>($($arg),*),
+            (DType::Q5_1, false) => $f::<$isa, Q5_1>($($arg),*),
+            (DType::Q8_0, false) => $f::<$isa, Q8_0>($($arg),*),
+            (DType::Q2_K, false) => $f::<$isa, Q2K>($($arg),*),
+            (DType::Q3_K, false) => $f::<$isa, Q3K>($($arg),*),
+            (DType::Q4_K, false) => $f::<$isa, Q4K>($($arg),*),
+            (DType::Q5_K, false) => $f::<$isa, Q5K>($($arg),*),
+            (DType::Q6_K, false) => $f::<$isa, Q6K>($($arg),*),
+            (DType::IQ4_NL, false) => $f::<$isa, Iq4Nl>($($arg),*),
+            (DType::IQ4_XS, false) => $f::<$isa, Iq4Xs>($($arg),*),
+            (DType::MXFP4, false) => $f::<$isa, Mxfp4>($($arg),*),
+            (DType::Q4_K, true) => $f::<$isa, Q4K<true>>($($arg),*),
+            (DType::Q5_K, true) => $f::<$isa, Q5K<true>>($($arg),*),
+            (DType::Q6_K, true) => $f::<$isa, Q6K<true>>($($arg),*),
+            (other, _) => unreachable!("{other} is not in the table of this kernel, which prepare has checked"),
         }
     }};
 }

@@ -26,8 +26,9 @@ macro_rules! format {
      scale |$s:ident, $sh:ident, $sj:ident| $scale:expr;
      minimum |$m:ident, $mh:ident, $mj:ident| $minimum:expr) => {
         #[derive(Clone, Copy)]
-        pub(in super::super) struct $name;
-        impl Format for $name {
+        pub(in super::super) struct $name<const WHOLE: bool = false>;
+        impl<const WHOLE: bool> Format for $name<WHOLE> {
+            const WHOLE: bool = WHOLE;
             const GROUPS: usize = $groups;
             const BYTES: usize = $bytes;
             const BITS: u32 = $bits;
@@ -79,6 +80,19 @@ macro_rules! format {
                 halves: &[u32; N],
             ) -> [[I::F; N]; P] {
                 isa.scaled_dots::<$bits, $offset, N, P>(q, scale, x, rows, begin, halves)
+            }
+
+            #[inline(always)]
+            fn scaled_words<I: Words, const N: usize, const P: usize>(
+                isa: I,
+                q: [impl Quads<I>; P],
+                scale: [[I::W; 2]; P],
+                x: &[[u32; N]; 8],
+                rows: Range<usize>,
+                begin: [&[u32; N]; 2],
+                halves: &[u32; N],
+            ) -> [[I::W; N]; P] {
+                isa.scaled_words::<$bits, $offset, N, P>(!Self::HALVES, q, scale, x, rows, begin, halves)
             }
         }
     };

@@ -44,6 +44,6 @@ fn groups_are_what_the_table_of_dtypes_decodes() {
     let mut seed = 7;
     for &dtype in ALL {
         assert!(crate::panel::packs(dtype), "{dtype}");
-        with_format!(dtype, agrees::<Portable>(dtype, &mut seed));
+        with_format!(dtype, false, agrees::<Portable>(dtype, &mut seed));
     }
 }

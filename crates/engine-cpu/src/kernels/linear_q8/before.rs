@@ -7,7 +7,7 @@ use super::side::{BLOCKS, Block, Blocks, Form, GROUPS, Side, WORDS, pack, put_st
 use crate::isa::{Body, Isa, Portable, Words};
 use crate::memory::{View, ViewMut};
 use inkstone_compute::{Grid, Tiling};
-use inkstone_tensor::{DType, Dim};
+use inkstone_tensor::{DType, Dim, Type};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -18,6 +18,8 @@ const ROWS: usize = 48;
 #[derive(Clone)]
 pub(crate) struct Before {
     forms: SmallVec<[Form; 2]>,
+    /// Whether activations have one scale for a whole block.
+    pub(super) whole: bool,
     /// Groups of a row.
     count: usize,
     run: fn(&Before, Activations, Cell, &mut [ViewMut]),
@@ -33,16 +35,17 @@ struct Cell {
 }
 
 impl Before {
-    /// For products of rows of so many columns in `Q8_A` with weights of these types.
-    pub(crate) fn of<I: Words>(cols: usize, weights: impl Iterator<Item = DType>) -> Before {
+    /// For products of rows of this type, `Q8_A` or `Q8_B`, with weights of these types.
+    pub(crate) fn of<I: Words>(x: Type, weights: impl Iterator<Item = DType>) -> Before {
+        let whole = x.dtype == DType::Q8_B;
         let mut forms: SmallVec<[Form; 2]> = SmallVec::new();
         for dtype in weights {
-            let form = with_format!(dtype, form::<I>());
+            let form = with_format!(dtype, whole, form::<I>());
             if !forms.contains(&form) {
                 forms.push(form);
             }
         }
-        Before { forms, count: cols / DType::Q8_A.block(), run: run::<I>, direct: I::DIRECT }
+        Before { forms, whole, count: x.cols / DType::Q8_A.block(), run: run::<I>, direct: I::DIRECT }
     }
 
     /// Words that so many rows take.

@@ -5,7 +5,7 @@ use super::super::product::first;
 use super::Unpacked;
 use super::shared::far;
 use super::side::{Columns, GROUPS, Side, Wide, with_rows};
-use super::step::{InMemory, Step, begin, end, load, store};
+use super::step::{InMemory, InRegisters, Step, load, store};
 use super::unpacked::is_wide;
 use crate::isa::{Ahead, Body, Cache, F16x, LANES, Words};
 use crate::panel::ROWS;
@@ -118,8 +118,8 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
                 asks.block(isa);
                 for (unpacked, sums) in unpacked.chunks(count * I::PANELS).zip(sums.chunks_mut(I::PANELS)) {
                     match sums.len() {
-                        2 if const { I::PANELS == 2 } => add::<I, F, N, 2>(isa, unpacked, x, sums),
-                        _ => add::<I, F, N, 1>(isa, unpacked, x, sums),
+                        2 if const { I::PANELS == 2 } => add::<I, F, X, N, 2>(isa, unpacked, x, sums),
+                        _ => add::<I, F, X, N, 1>(isa, unpacked, x, sums),
                     }
                 }
             } else {
@@ -128,7 +128,7 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
                 let mut next = size_of_val(x);
                 for (unpacked, sums) in unpacked.chunks_exact(count).zip(sums) {
                     ask(isa, slice::from_ref(sums), wide * size_of_val(sums), Cache::First);
-                    add_in_memory::<I, F, N>(isa, unpacked, x, next, sums);
+                    add_in_memory::<I, F, X, N>(isa, unpacked, x, next, sums);
                     next = 0;
                 }
             }
@@ -145,10 +145,10 @@ fn ask<I: Words, T: Pod>(isa: I, this: &[T], bytes: usize, into: Cache) {
 
 /// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
 #[inline(always)]
-fn add<I: Words, F: Format, const N: usize, const P: usize>(
+fn add<I: Words, F: Format, X: Step<N>, const N: usize, const P: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[impl Step<N>],
+    x: &[X],
     sums: &mut [[F16x; N]],
 ) {
     let Some(sums) = sums.first_chunk_mut::<P>() else { return };
@@ -156,14 +156,14 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
     for p in 0..P {
         panels[p] = &unpacked[p * x.len()..][..x.len()];
     }
-    let mut found = [[isa.splat_float(0.0); N]; P];
+    let mut floats = [[isa.splat_float(0.0); N]; P];
     for p in 0..P {
-        found[p] = load(isa, &sums[p]);
+        floats[p] = load(isa, &sums[p]);
     }
     for (block, x) in x.chunks_exact(F::GROUPS).enumerate() {
-        let before = found;
-        for p in 0..P {
-            found[p] = begin::<I, F, N>(isa, before[p]);
+        let mut found = [InRegisters::begin::<F>(isa, floats[0]); P];
+        for p in 1..P {
+            found[p] = InRegisters::begin::<F>(isa, floats[p]);
         }
         for (g, x) in x.iter().enumerate() {
             let mut groups = [&panels[0][block * F::GROUPS + g]; P];
@@ -173,33 +173,43 @@ fn add<I: Words, F: Format, const N: usize, const P: usize>(
             x.add::<I, F, P>(isa, groups, &mut found);
         }
         for p in 0..P {
-            let d = isa.floats(&panels[p][block * F::GROUPS].d);
-            found[p] = end::<I, F, N>(isa, found[p], d, before[p]);
+            let scales = panels[p][block * F::GROUPS].scales::<I, F>(isa);
+            // Registers hold integers meanwhile.
+            let before = if F::WHOLE { load(isa, &sums[p]) } else { floats[p] };
+            floats[p] = X::end::<I, F>(isa, &found[p], &scales, x, before);
+            if F::WHOLE {
+                store(isa, floats[p], &mut sums[p]);
+            }
         }
     }
+    if F::WHOLE {
+        return;
+    }
     for p in 0..P {
-        store(isa, found[p], &mut sums[p]);
+        store(isa, floats[p], &mut sums[p]);
     }
 }
 
 /// The same of a panel, where registers don't hold the sums. With each group as many of the activations are asked for that lie
 /// `next` bytes behind, if that is not 0: all at once would hold up what is wanted now.
 #[inline(always)]
-fn add_in_memory<I: Words, F: Format, const N: usize>(
+fn add_in_memory<I: Words, F: Format, X: Step<N>, const N: usize>(
     isa: I,
     unpacked: &[Unpacked],
-    x: &[impl Step<N>],
+    x: &[X],
     next: usize,
     sums: &mut [F16x; N],
 ) {
-    if !F::LATE {
-        return in_memory::<I, F, N>(isa, unpacked, x, next, sums);
+    if !F::LATE && !F::WHOLE {
+        let mut words = [[0; 64]; N];
+        return in_memory::<I, F, N>(isa, unpacked, x, next, &mut [InMemory { floats: sums, words: &mut words }]);
     }
     for (unpacked, x) in unpacked.chunks_exact(F::GROUPS).zip(x.chunks_exact(F::GROUPS)) {
-        let mut block = [[0.0; LANES]; N];
-        in_memory::<I, F, N>(isa, unpacked, x, next, &mut block);
-        let found = end::<I, F, N>(isa, load(isa, &block), isa.floats(&unpacked[0].d), load(isa, sums));
-        store(isa, found, sums);
+        let (mut floats, mut words) = ([[0.0; LANES]; N], [[0; 64]; N]);
+        let mut found = [InMemory { floats: &mut floats, words: &mut words }];
+        in_memory::<I, F, N>(isa, unpacked, x, next, &mut found);
+        let (found, scales) = (found[0].load(isa), unpacked[0].scales::<I, F>(isa));
+        store(isa, X::end::<I, F>(isa, &found, &scales, x, load(isa, sums)), sums);
     }
 }
 
@@ -209,12 +219,11 @@ fn in_memory<I: Words, F: Format, const N: usize>(
     unpacked: &[Unpacked],
     x: &[impl Step<N>],
     next: usize,
-    sums: &mut [F16x; N],
+    sums: &mut [InMemory<N>; 1],
 ) {
-    let mut sums = [InMemory(sums)];
     for (unpacked, x) in unpacked.iter().zip(x) {
         ask(isa, slice::from_ref(x), next, Cache::First);
-        x.add::<I, F, 1>(isa, [unpacked], &mut sums);
+        x.add::<I, F, 1>(isa, [unpacked], sums);
         // The compiler would load all sums before the loop, into registers that are not there.
         compiler_fence(Ordering::SeqCst);
     }

@@ -3,7 +3,7 @@
 use super::super::formats::{Format, Head, Packed, each_group};
 use super::shared::{self, Column, far, fits, part};
 use super::side::{Columns, GROUPS, Side};
-use super::step::{begin, end, load, step, store};
+use super::step::{InRegisters, load, step, store};
 use crate::isa::{self, Ahead, Body, Cache, F16x, LANES, Quads, STREAMS, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
@@ -166,15 +166,14 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
             continue;
         }
         let head = F::head(isa, blocks);
-        let before = sums;
-        sums = begin::<I, F, N>(isa, before);
+        let mut found = InRegisters::begin::<F>(isa, sums);
         // Written out for one or two rows, so that shifts and places are constants. Groups are kept apart: the compiler
         // would mix the loads of all of them.
         macro_rules! groups {
             ($($g:literal)*) => {{$(
                 let q = Packed { blocks, head: &head, first: $g / F::SHARED * F::SHARED, at: $g % F::SHARED, format };
                 let q = Asking { q, from, g: $g };
-                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, $g)], &x[$g], from_mut(&mut sums));
+                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, $g)], &x[$g], from_mut(&mut found));
                 compiler_fence(Ordering::SeqCst);
             )*}};
         }
@@ -183,11 +182,11 @@ fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N
             _ => each_group!(F, |first, at| {
                 let (g, q) = (first + at, Packed { blocks, head: &head, first, at, format });
                 far(isa, blocks, from, g * blocks.len() / F::GROUPS, blocks.len() / F::GROUPS);
-                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, g)], &x[g], from_mut(&mut sums));
+                step::<I, F, N, 1>(isa, [q], &[F::scales(isa, &head, g)], &x[g], from_mut(&mut found));
                 compiler_fence(Ordering::SeqCst);
             }),
         }
-        sums = end::<I, F, N>(isa, sums, head.d, before);
+        sums = found.end::<F>(isa, &head.whole(), x, sums);
     }
     store(isa, sums, out);
 }
@@ -206,7 +205,9 @@ fn single<I: Words, F: Format, const N: usize>(
     }
     let head = F::head(isa, blocks);
     let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
-    step::<I, F, N, 1>(isa, [Asking { q, from, g: 0 }], &[F::scales(isa, &head, 0)], x, from_mut(sums));
+    let mut found = InRegisters::begin::<F>(isa, *sums);
+    step::<I, F, N, 1>(isa, [Asking { q, from, g: 0 }], &[F::scales(isa, &head, 0)], x, from_mut(&mut found));
+    *sums = found.floats;
     compiler_fence(Ordering::SeqCst);
 }
 

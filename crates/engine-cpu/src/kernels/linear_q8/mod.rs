@@ -1,8 +1,12 @@
-//! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32`. Lanes are rows of the weight.
+//! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32` and `q8/256.i32`. Lanes are rows of the weight.
 //!
 //! Each result is one chain over the groups of 32, ascending:
 //! `u = d f32(isum)`, with a minimum `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. Where [`Format::LATE`] says so it
 //! is one over the blocks: `sum = fma(f32(isum), da, sum)` over the groups of a block, from 0 on, then `acc = fma(sum, d, acc)`.
+//!
+//! With activations of one scale for a block of 256 it is one over the blocks, of which integers are summed first:
+//! `u = d f32(sum of scale isum)`, with minima `u = fma(m, f32(sum of minimum asum), u)`, then `acc = fma(u, da, acc)`.
+//!
 //! The integers are exact in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
 
 mod before;
@@ -70,6 +74,14 @@ impl Sides<'_> {
         }
     }
 
+    /// Whether they have one scale for a whole block.
+    fn are_whole(&self) -> bool {
+        match self {
+            Sides::Own(side) => side.whole,
+            Sides::Shared(side) => side.before.whole,
+        }
+    }
+
     fn form<I: Words>(&mut self, form: Form) -> Side<'_> {
         match self {
             Sides::Own(side) => side.form(form),
@@ -80,7 +92,7 @@ impl Sides<'_> {
 
 /// See [`super::product::columns`].
 pub(super) fn columns<I: Words>(mut x: Sides, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
-    with_format!(weight.w.ty.dtype, run::<I>(&mut x, weight, cols, work, out))
+    with_format!(weight.w.ty.dtype, x.are_whole(), run::<I>(&mut x, weight, cols, work, out))
 }
 
 /// Not inlined: compiled once for each format and set.

@@ -5,10 +5,13 @@ use super::side::{
     BLOCKS, Block, Blocks, FEW, Form, GROUP, Side, Start, WIDE, WORDS, pack, put_start, widen, with_rows,
 };
 use crate::isa::{Body, Isa, Portable, Words};
+use inkstone_tensor::DType;
 
 /// Encoded activations of a step, made once a worker.
 #[derive(Default)]
 pub(in super::super) struct OwnSide {
+    /// Whether they have one scale for a whole block.
+    pub(super) whole: bool,
     blocks: Blocks,
     start: Start,
     columns: Vec<u32>,
@@ -22,9 +25,10 @@ impl OwnSide {
         &mut self.columns
     }
 
-    /// Puts rows of `Q8_A` side by side.
+    /// Puts rows of `Q8_A` or `Q8_B` side by side.
     pub(in super::super) fn pack<I: Words>(&mut self, x: Activations) {
         self.blocks = Blocks::of::<I>(x.count(), x.row_bytes() / GROUP);
+        self.whole = x.dtype() == DType::Q8_B;
         (self.start, self.is_wide) = (Start::None, false);
         let columns = first(&mut self.columns, self.blocks.rows * self.blocks.count * WORDS);
         match I::detect() {

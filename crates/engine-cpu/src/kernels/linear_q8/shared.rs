@@ -5,13 +5,12 @@
 //! scale 7; a product of `scale` and `isum` has at most 24.
 
 use super::super::formats::{Format, Head};
-use super::side::{Columns, SCALES};
-use super::step::{Sums, begin, end};
+use super::side::{Columns, FIRST, SCALES};
+use super::step::{InRegisters, Sums};
 use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Where [`Columns`] have what both halves begin with, and what minima of halves take.
-const FIRST: usize = 10;
+/// Where [`Columns`] have what minima of halves take.
 const HALVES: usize = 12;
 
 /// Calls a macro with each of some numbers: written out, so that everything stays in registers.
@@ -101,17 +100,25 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     totals: &mut [Totals<I, N>; P],
     sums: &mut [[I::F; N]; P],
 ) {
-    let before = *sums;
+    let (before, mut words) = (*sums, [[isa.splat(0); N]; P]);
     for p in 0..column.count {
         heads[p].set::<F>(F::head(isa, column.blocks(p)));
-        sums[p] = begin::<I, F, N>(isa, before[p]);
+        InRegisters { floats: sums[p], words: words[p] } = InRegisters::begin::<F>(isa, before[p]);
     }
     compiler_fence(Ordering::SeqCst);
+    // Adds something to the sums of a panel.
+    macro_rules! add {
+        ($p:ident, $f:ident($($arg:expr),*)) => {{
+            let mut found = InRegisters { floats: sums[$p], words: words[$p] };
+            $f::<I, F, N>(isa, $($arg,)* &mut found);
+            InRegisters { floats: sums[$p], words: words[$p] } = found;
+        }};
+    }
     macro_rules! pair {
         ($first:literal) => {{
             let from = column.ahead(column.size / 8 * $first);
             for p in 0..column.count {
-                pair::<I, F, N>(isa, column.blocks(p), &heads[p], $first, x, from, &mut sums[p]);
+                add!(p, pair(column.blocks(p), &heads[p], $first, x, from));
             }
         }};
     }
@@ -127,7 +134,7 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
             }
             each!(half: 0, 1);
             for p in 0..column.count {
-                four::<I, F, N>(isa, &heads[p], $first, x, &totals[p], &mut sums[p]);
+                add!(p, four(&heads[p], $first, x, &totals[p]));
             }
         }};
     }
@@ -136,7 +143,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
         _ => each!(four: 0, 4),
     }
     for p in 0..column.count {
-        sums[p] = end::<I, F, N>(isa, sums[p], heads[p].d, before[p]);
+        let found = InRegisters { floats: sums[p], words: words[p] };
+        sums[p] = found.end::<F>(isa, &heads[p].whole(), x, before[p]);
     }
 }
 
@@ -161,7 +169,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     first: usize,
     x: &[Columns<N>; 8],
     from: Ahead,
-    sums: &mut [I::F; N],
+    sums: &mut InRegisters<I, N>,
 ) {
     let left = left::<I, F>(isa);
     let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 2];
@@ -187,19 +195,23 @@ fn pair<I: Words, F: Format, const N: usize>(
     }
     macro_rules! finish {
         ($g:literal) => {{
-            let scale = F::scale(isa, head, first + $g);
-            let m = if F::MINIMUM { minimum::<I, F>(isa, head, first + $g) } else { head.m };
+            let j = first + $g;
+            let m = if F::MINIMUM && !F::WHOLE { minimum::<I, F>(isa, head, j) } else { head.m };
             // Sums whose values lie too far up are that power of two too large.
             let shift = isa.splat_float(1.0 / f32::from(1_u8 << left[$g]));
-            let d = isa.product(isa.product(head.d, shift), isa.to_floats(scale));
+            let d = isa.product(isa.product(head.d, shift), isa.to_floats(F::scale(isa, head, j)));
             for n in 0..N {
-                let x = &x[first + $g];
-                let mut u = if N > 2 {
+                let x = &x[j];
+                let mut u = if N > 2 && !F::WHOLE {
                     isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], F::BITS)))
                 } else {
-                    let j = first + $g;
                     let scaled = isa.end_scaled(dots[$g][n], F::BITS, 8, F::OFFSET > 0, head.scale[j / 4], j % 4);
-                    isa.product(head.d, isa.to_floats(isa.sar(scaled, left[$g])))
+                    let scaled = isa.sar(scaled, left[$g]);
+                    if F::WHOLE {
+                        sums.add_words(isa, n, scaled);
+                        continue;
+                    }
+                    isa.product(head.d, isa.to_floats(scaled))
                 };
                 if F::MINIMUM {
                     u = isa.fma(m, isa.splat_float(f32::from_bits(x[FIRST][n])), u);
@@ -285,14 +297,19 @@ fn four<I: Words, F: Format, const N: usize>(
     first: usize,
     x: &[Columns<N>; 8],
     totals: &Totals<I, N>,
-    sums: &mut [I::F; N],
+    sums: &mut InRegisters<I, N>,
 ) {
     let left = left::<I, F>(isa);
     macro_rules! finish {
         ($g:literal) => {{
             let x = &x[first + $g];
             for n in 0..N {
-                let dots = isa.to_floats(isa.sar(totals[$g][n], left[$g]));
+                let total = isa.sar(totals[$g][n], left[$g]);
+                if F::WHOLE {
+                    sums.add_words(isa, n, total);
+                    continue;
+                }
+                let dots = isa.to_floats(total);
                 let mut u = if F::LATE { dots } else { isa.product(head.d, dots) };
                 if F::MINIMUM {
                     let j = 2 * (first + $g);

@@ -11,8 +11,10 @@ use std::ops::Range;
 pub(super) const GROUP: usize = 40;
 /// Words of a group as it is there: four values in each, then the scale, then the sum.
 const GIVEN: usize = GROUP / 4;
-/// Where [`Columns`] have the scales.
+/// Where [`Columns`] have the scales, the sums, and the first word of [`Start`].
 pub(super) const SCALES: usize = 8;
+const SUMS: usize = 9;
+pub(super) const FIRST: usize = 10;
 /// Words of a group here: besides, those of [`Start`].
 pub(super) const WORDS: usize = GIVEN + 3;
 /// Groups that lie together: those that are unpacked at once.
@@ -55,11 +57,16 @@ pub(super) enum Start {
     Offset(u32),
     /// The same for both halves, and their sums as in [`Start::Minima`].
     Offsets(u32),
+    /// In the first word of every other group its sum and that of the next one, the first in the low 16 bits: what minima are
+    /// multiplied with where activations have one scale for a whole block.
+    Pairs,
 }
 
 impl Start {
     pub(super) const fn of<F: Format>() -> Start {
+        assert!(!(F::WHOLE && F::HALVES && F::MINIMUM), "minima of halves have no sums of pairs");
         match (F::HALVES, F::MINIMUM) {
+            (false, true) if F::WHOLE => Start::Pairs,
             (false, true) => Start::Minimum,
             (true, true) => Start::Minima,
             (false, false) => Start::Offset(F::OFFSET),
@@ -80,7 +87,8 @@ impl Start {
         };
         let less = |sum: u32, offset: u32| sum.wrapping_mul(offset).wrapping_neg();
         match self {
-            Start::None => [0; 3],
+            // Pairs are not of one group: see `put_start`.
+            Start::None | Start::Pairs => [0; 3],
             Start::Minimum => [(total as i32 as f32).to_bits(), 0, 0],
             Start::Minima => [0, 0, halves().2],
             Start::Offset(offset) => [less(total, offset), 0, 0],
@@ -95,6 +103,14 @@ impl Start {
 /// What the format needs of the sums, in each of some groups. Of so many rows, for the compiler: it makes vectors of them.
 #[inline(always)]
 pub(super) fn put_start<const N: usize>(start: Start, groups: &mut [Columns<N>]) {
+    if start == Start::Pairs {
+        for [first, second] in groups.as_chunks_mut().0 {
+            for n in 0..N {
+                first[FIRST][n] = first[SUMS][n] & 0xffff | second[SUMS][n] << 16;
+            }
+        }
+        return;
+    }
     for [first, second, third, fourth, .., total, a, b, c] in groups {
         for n in 0..N {
             [a[n], b[n], c[n]] = start.words([first[n], second[n], third[n], fourth[n]], total[n]);

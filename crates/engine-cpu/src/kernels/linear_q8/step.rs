@@ -2,7 +2,7 @@
 
 use super::super::formats::{Format, Scales};
 use super::Unpacked;
-use super::side::{Columns, Wide};
+use super::side::{Columns, FIRST, SCALES, Wide};
 use crate::isa::{F16x, Quads, Words};
 use bytemuck::Pod;
 use std::ops::Range;
@@ -10,26 +10,89 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Sums of 16 columns of the result, by row.
 pub(super) trait Sums<I: Words> {
-    /// `sums[n] = fma(u, da, sums[n])`
+    /// `floats[n] = fma(u, da, floats[n])`
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32);
+    /// `words[n] += scaled`, of a block with [`Format::WHOLE`].
+    fn add_words(&mut self, isa: I, n: usize, scaled: I::W);
 }
 
 /// In registers.
-impl<I: Words, const N: usize> Sums<I> for [I::F; N] {
+#[derive(Clone, Copy)]
+pub(super) struct InRegisters<I: Words, const N: usize> {
+    pub(super) floats: [I::F; N],
+    pub(super) words: [I::W; N],
+}
+
+impl<I: Words, const N: usize> InRegisters<I, N> {
+    /// What a block begins with: with [`Format::LATE`] and [`Format::WHOLE`] nothing, else all that was before.
+    #[inline(always)]
+    pub(super) fn begin<F: Format>(isa: I, before: [I::F; N]) -> InRegisters<I, N> {
+        let floats = if F::LATE || F::WHOLE { [isa.splat_float(0.0); N] } else { before };
+        InRegisters { floats, words: [isa.splat(0); N] }
+    }
+
+    /// What was before with the sums of such a block, whose activations are `x`.
+    #[inline(always)]
+    pub(super) fn end<F: Format>(&self, isa: I, block: &Scales<I>, x: &[Columns<N>], before: [I::F; N]) -> [I::F; N] {
+        let mut sums = self.floats;
+        if F::LATE {
+            for n in 0..N {
+                sums[n] = isa.fma(sums[n], block.d, before[n]);
+            }
+        }
+        if F::WHOLE {
+            for n in 0..N {
+                let mut u = isa.product(block.d, isa.to_floats(self.words[n]));
+                if F::MINIMUM {
+                    u = isa.fma(block.m, isa.to_floats(minima(isa, block.minimum, x, n)), u);
+                }
+                sums[n] = isa.fma(u, isa.splat_float(f32::from_bits(x[0][SCALES][n])), before[n]);
+            }
+        }
+        sums
+    }
+}
+
+impl<I: Words, const N: usize> Sums<I> for InRegisters<I, N> {
     #[inline(always)]
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
-        self[n] = isa.fma(u, isa.splat_float(da), self[n]);
+        self.floats[n] = isa.fma(u, isa.splat_float(da), self.floats[n]);
+    }
+
+    #[inline(always)]
+    fn add_words(&mut self, isa: I, n: usize, scaled: I::W) {
+        self.words[n] = isa.add(self.words[n], scaled);
     }
 }
 
 /// In memory.
-pub(super) struct InMemory<'a, const N: usize>(pub(super) &'a mut [F16x; N]);
+pub(super) struct InMemory<'a, const N: usize> {
+    pub(super) floats: &'a mut [F16x; N],
+    pub(super) words: &'a mut [[u8; 64]; N],
+}
 
 impl<I: Words, const N: usize> Sums<I> for InMemory<'_, N> {
     #[inline(always)]
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
-        let at = &mut self.0[n];
+        let at = &mut self.floats[n];
         *at = isa.lanes(isa.fma(u, isa.splat_float(da), isa.floats(at)));
+    }
+
+    #[inline(always)]
+    fn add_words(&mut self, isa: I, n: usize, scaled: I::W) {
+        let at = &mut self.words[n];
+        *at = isa.bytes(isa.add(scaled, isa.load(at)));
+    }
+}
+
+impl<const N: usize> InMemory<'_, N> {
+    #[inline(always)]
+    pub(super) fn load<I: Words>(&self, isa: I) -> InRegisters<I, N> {
+        let mut words = [isa.splat(0); N];
+        for n in 0..N {
+            words[n] = isa.load(&self.words[n]);
+        }
+        InRegisters { floats: load(isa, self.floats), words }
     }
 }
 
@@ -51,32 +114,32 @@ pub(super) fn store<I: Words, const N: usize>(isa: I, found: [I::F; N], sums: &m
     }
 }
 
-/// What the groups of a block are added to: with [`Format::LATE`] to nothing, else to all that was before.
+/// The minima of a block of eight groups, times the sums of their activations, of which there are those of two in a word.
 #[inline(always)]
-pub(super) fn begin<I: Words, F: Format, const N: usize>(isa: I, before: [I::F; N]) -> [I::F; N] {
-    if F::LATE { [isa.splat_float(0.0); N] } else { before }
-}
-
-/// What was before with the sums of a block that [`begin`] began, whose scale is `d`.
-#[inline(always)]
-pub(super) fn end<I: Words, F: Format, const N: usize>(
-    isa: I,
-    mut sums: [I::F; N],
-    d: I::F,
-    before: [I::F; N],
-) -> [I::F; N] {
-    if F::LATE {
-        for n in 0..N {
-            sums[n] = isa.fma(sums[n], d, before[n]);
-        }
+fn minima<I: Words, const N: usize>(isa: I, minimum: [I::W; 2], x: &[Columns<N>], n: usize) -> I::W {
+    let mut sum = isa.splat(0);
+    macro_rules! pairs {
+        ($($g:literal)*) => {$(
+            sum = isa.add(sum, isa.weighted_bytes(minimum[$g / 4], $g % 4, x[$g][FIRST][n]));
+        )*};
     }
-    sums
+    pairs!(0 2 4 6);
+    sum
 }
 
 /// A group of 16 rows of a weight that is unpacked, in each of `P` panels, times one of `N` rows of a step.
 pub(super) trait Step<const N: usize>: Pod {
     /// Adds them to `sums`.
     fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]);
+
+    /// See [`InRegisters::end`].
+    fn end<I: Words, F: Format>(
+        isa: I,
+        sums: &InRegisters<I, N>,
+        block: &Scales<I>,
+        x: &[Self],
+        before: [I::F; N],
+    ) -> [I::F; N];
 }
 
 impl<const N: usize> Step<N> for Columns<N> {
@@ -88,6 +151,17 @@ impl<const N: usize> Step<N> for Columns<N> {
             scales[p] = groups[p].scales::<I, F>(isa);
         }
         step::<I, F, N, P>(isa, q, &scales, self, sums);
+    }
+
+    #[inline(always)]
+    fn end<I: Words, F: Format>(
+        isa: I,
+        sums: &InRegisters<I, N>,
+        block: &Scales<I>,
+        x: &[Self],
+        before: [I::F; N],
+    ) -> [I::F; N] {
+        sums.end::<F>(isa, block, x, before)
     }
 }
 
@@ -102,6 +176,17 @@ impl<const N: usize> Step<N> for Wide<N> {
                 sums[p].add(isa, n, isa.product(d, isa.to_floats(dots[n])), f32::from_bits(scales[n]));
             }
         }
+    }
+
+    #[inline(always)]
+    fn end<I: Words, F: Format>(
+        _isa: I,
+        sums: &InRegisters<I, N>,
+        _block: &Scales<I>,
+        _x: &[Self],
+        _before: [I::F; N],
+    ) -> [I::F; N] {
+        sums.floats
     }
 }
 
@@ -136,14 +221,21 @@ fn rows<I: Words, F: Format, const N: usize, const P: usize>(
     rows: Range<usize>,
 ) {
     let [x @ .., scales, _, first, second, halves] = x;
-    let dots = match F::HALVES {
-        true => {
-            let mut scale = [groups[0].scale; P];
-            for p in 0..P {
-                scale[p] = groups[p].scale;
+    let mut scale = [groups[0].scale; P];
+    for p in 0..P {
+        scale[p] = groups[p].scale;
+    }
+    if F::WHOLE {
+        let scaled = F::scaled_words(isa, q, scale, x, rows.clone(), [first, second], halves);
+        for p in 0..P {
+            for n in rows.clone() {
+                sums[p].add_words(isa, n, scaled[p][n]);
             }
-            F::scaled_dots(isa, q, scale, x, rows.clone(), [first, second], halves)
         }
+        return;
+    }
+    let dots = match F::HALVES {
+        true => F::scaled_dots(isa, q, scale, x, rows.clone(), [first, second], halves),
         false => floats(isa, &F::dots(isa, q, x, first)),
     };
     for p in 0..P {

@@ -6,7 +6,7 @@ use super::own::OwnSide;
 use super::shared::Column;
 use super::side::{Form, Side};
 use crate::isa::{Ahead, Avx2, Body, Cache, F16x, Isa, LANES, STREAMS, Words};
-use crate::kernels::formats::{ALL, Format, Head, tests::random, with_format};
+use crate::kernels::formats::{ALL, Format, Head, WHOLE, tests::random, with_format};
 use crate::kernels::product::Activations;
 use crate::panel::{ROWS, pack};
 use inkstone_tensor::{DType, Dim, Type};
@@ -36,6 +36,7 @@ impl<I: Words, F: Format> Body for Panels<'_, I, F> {
 
 /// Panels of random blocks give the same sums whether they are read side by side or one after the other.
 fn agrees<I: Words, F: Format>(isa: I, dtype: DType, seed: &mut u64) {
+    let encoding = if F::WHOLE { DType::Q8_B } else { DType::Q8_A };
     let row = K / F::GROUPS * F::BYTES;
     let rows: Vec<u8> = (0..STREAMS * ROWS * row).map(|_| random(seed)).collect();
     let mut panels = vec![0; rows.len()];
@@ -44,9 +45,9 @@ fn agrees<I: Words, F: Format>(isa: I, dtype: DType, seed: &mut u64) {
     }
     for n in [1, 2, 3] {
         let values: Vec<f32> = (0..n * K * 32).map(|_| f32::from(random(seed) as i8)).collect();
-        let ty = Type::new(DType::Q8_A, Dim::N(n), K * 32);
+        let ty = Type::new(encoding, Dim::N(n), K * 32);
         let mut bytes = vec![0; n * ty.row_bytes() as usize];
-        DType::Q8_A.info().encode.unwrap()(&values, &mut bytes);
+        encoding.info().encode.unwrap()(&values, &mut bytes);
         let mut x = OwnSide::default();
         x.pack::<I>(Activations::new(ty, &bytes));
         let x = x.form(Form::of::<I, F>(true));
@@ -78,8 +79,9 @@ fn panels_side_by_side_give_the_bits_of_one_after_the_other() {
         return;
     };
     let mut seed = 11;
-    for &dtype in ALL {
-        with_format!(dtype, agrees::<Avx2>(isa, dtype, &mut seed));
+    let whole = WHOLE.iter().map(|dtype| (*dtype, true));
+    for (dtype, whole) in ALL.iter().map(|dtype| (*dtype, false)).chain(whole) {
+        with_format!(dtype, whole, agrees::<Avx2>(isa, dtype, &mut seed));
     }
 }
 

@@ -43,10 +43,10 @@ impl Unpacked {
             self.m = isa.lanes(group.m);
         }
         for i in 0..2 {
-            if F::HALVES {
+            if F::HALVES || F::WHOLE {
                 self.scale[i] = isa.bytes(group.scale[i]);
             }
-            if F::HALVES && F::MINIMUM {
+            if (F::HALVES || F::WHOLE) && F::MINIMUM {
                 self.minimum[i] = isa.bytes(group.minimum[i]);
             }
         }
@@ -66,8 +66,8 @@ impl Unpacked {
         Scales {
             d: isa.floats(&self.d),
             m: if F::MINIMUM { isa.floats(&self.m) } else { isa.splat_float(0.0) },
-            scale: if F::HALVES { pair(&self.scale) } else { none },
-            minimum: if F::HALVES && F::MINIMUM { pair(&self.minimum) } else { none },
+            scale: if F::HALVES || F::WHOLE { pair(&self.scale) } else { none },
+            minimum: if (F::HALVES || F::WHOLE) && F::MINIMUM { pair(&self.minimum) } else { none },
         }
     }
 }

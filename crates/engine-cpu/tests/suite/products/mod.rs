@@ -4,7 +4,7 @@ use inkstone_compute::{
     Accuracy, Arg, Bindings, Buffer, Cut, Engine, EngineOptions, Exec, Grid, Interface, Layout, Plan, Port, Region,
     Result, Step, Usage, WeightSlot,
 };
-use inkstone_engine_cpu::{BF16, Cpu, F32, Q8, Set};
+use inkstone_engine_cpu::{BF16, Cpu, F32, Q8, Q8_WHOLE, Set};
 use inkstone_tensor::ops::Linear;
 use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
 use inkstone_tensor::{DType, Dim, NoProgress, Sizes, SourceError, Type, WeightBytes, WeightInfo, WeightSource};
@@ -42,6 +42,7 @@ impl Way<'_> {
         let numerics = match self.dtype {
             DType::F32 => F32,
             DType::BF16 => BF16,
+            DType::Q8_B => Q8_WHOLE,
             _ => Q8,
         };
         let x = Type::new(self.dtype, Dim::Rows, weight.k);
