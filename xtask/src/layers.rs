@@ -40,6 +40,9 @@ const LAYERS: &[Layer] = &[
         package: "inkstone-tests",
         may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
     },
+    // What a program outside would use.
+    Layer { package: "custom_op", may_use: &[FACADE, ENGINE_CPU] },
+    Layer { package: "custom_engine", may_use: &[FACADE] },
     // It writes model files.
     Layer { package: "xtask", may_use: &[TENSOR, GGUF] },
 ];

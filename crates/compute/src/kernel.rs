@@ -240,7 +240,7 @@ pub enum Accuracy {
     /// Weights as they are, and sums of them in f32 or better.
     #[default]
     Precise,
-    /// Also what gives up some accuracy for speed, where the device has instructions for it; elsewhere as `Precise`.
+    /// Also what gives up some accuracy for speed, where the engine has kernels for it on this device; elsewhere as `Precise`.
     Fast,
 }
 

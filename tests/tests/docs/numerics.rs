@@ -4,10 +4,10 @@ use inkstone::compute::conformance::{OTHERWISE, TOLERANCES};
 use inkstone::compute::{Engine, EngineOptions, Reference};
 use inkstone::gguf::TensorSpec;
 use inkstone::tensor::{DType, WeightSource};
-use inkstone::{Accuracy, ModelOptions};
+use inkstone::{Accuracy, Model, ModelOptions};
 use inkstone_engine_cpu::{BF16, Cpu};
 use inkstone_tests::tiny::Tiny;
-use inkstone_tests::{assert_same_bits, relative_l2};
+use inkstone_tests::{assert_same_bits, oracle, relative_l2};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -72,6 +72,28 @@ fn fast_numerics_are_close_and_the_same_for_each_chunk_and_number_of_threads() {
     // There is nothing faster for F32, on any machine.
     let singles = Tiny::random().open_with(&options(Accuracy::Fast)).unwrap();
     assert!(singles.notes().iter().any(|n| n == note), "{:?}", singles.notes());
+}
+
+#[test]
+fn fast_numerics_of_blocks_have_the_same_bits_for_each_chunk_and_number_of_threads() {
+    let options = |accuracy| ModelOptions::default().engine("cpu").numerics(accuracy);
+    let model = |options: &ModelOptions| Model::open_with(oracle("story/story-5m-q4_k_m.gguf"), options).unwrap();
+    let ids: Vec<u32> = (0..50).map(|i| 3 + i * i % 1000).collect();
+    let fast = model(&options(Accuracy::Fast));
+    assert!(fast.notes().iter().all(|note| !note.starts_with("numerics fast")), "{:?}", fast.notes());
+    let wanted = fast.logits(&ids, None).unwrap();
+    let distance = relative_l2(&wanted, &model(&options(Accuracy::Precise)).logits(&ids, None).unwrap());
+    assert!(distance > 1e-5 && distance < 5e-2, "{distance}");
+    for chunk in [1, 3, 8, 17] {
+        assert_same_bits(&wanted, &fast.logits(&ids, Some(chunk)).unwrap(), "chunks");
+    }
+    for other in [
+        options(Accuracy::Fast).threads(3),
+        options(Accuracy::Fast).isa("portable"),
+        options(Accuracy::Fast).mmap(true),
+    ] {
+        assert_same_bits(&wanted, &model(&other).logits(&ids, Some(25)).unwrap(), "threads, sets and layouts");
+    }
 }
 
 fn shown(tolerance: f64) -> String {

@@ -1,7 +1,7 @@
 //! Perplexity of the story models on windows of held-out text, against float64, with llama.cpp's beside it.
 
 use inkstone::kvcache::Format;
-use inkstone::{Model, ModelOptions};
+use inkstone::{Accuracy, Model, ModelOptions};
 use inkstone_tests::{assets, json, nats, oracle};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ struct Nats {
 }
 
 /// How far the perplexity of a file may be from that of its weights in float64, as a share. Activations have 8 bits.
-fn within(share: f64, file: PathBuf, of: impl Fn(&Nats) -> &Vec<f64>) {
+fn within(share: f64, accuracy: Accuracy, file: PathBuf, of: impl Fn(&Nats) -> &Vec<f64>) {
     let golden: HeldOut = json(&oracle("story/held-out-ids.json"));
-    let options = ModelOptions::default().engine("cpu").kv_type(Format::named("f32").unwrap());
+    let options = ModelOptions::default().engine("cpu").numerics(accuracy).kv_type(Format::named("f32").unwrap());
     let model = Model::open_with(file, &options).unwrap();
     let vocab = model.graph().config.vocab;
     let (mut total, mut tokens) = (0.0, 0);
@@ -45,16 +45,22 @@ fn within(share: f64, file: PathBuf, of: impl Fn(&Nats) -> &Vec<f64>) {
 
 #[test]
 fn the_target_is_within_a_thousandth_of_float64() {
-    within(1e-3, assets("story-5m-q8_0.gguf"), |nats| &nats.target);
+    within(1e-3, Accuracy::Precise, assets("story-5m-q8_0.gguf"), |nats| &nats.target);
 }
 
 /// So small that activations of 8 bits move its logits by 2%.
 #[test]
 fn the_draft_is_within_two_thousandths_of_float64() {
-    within(2e-3, assets("story-draft-q8_0.gguf"), |nats| &nats.draft);
+    within(2e-3, Accuracy::Precise, assets("story-draft-q8_0.gguf"), |nats| &nats.draft);
 }
 
 #[test]
 fn the_target_as_q4_k_m_is_within_two_thousandths_of_float64() {
-    within(2e-3, oracle("story/story-5m-q4_k_m.gguf"), |nats| &nats.q4);
+    within(2e-3, Accuracy::Precise, oracle("story/story-5m-q4_k_m.gguf"), |nats| &nats.q4);
+}
+
+/// With one scale of activations per 256, as llama.cpp has for these types.
+#[test]
+fn fast_numerics_of_the_target_as_q4_k_m_are_within_two_thousandths_of_float64() {
+    within(2e-3, Accuracy::Fast, oracle("story/story-5m-q4_k_m.gguf"), |nats| &nats.q4);
 }

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
+use crate::command::Program;
 use crate::error::Error;
 use crate::workspace::Package;
 use crate::{layers, repository};
@@ -26,10 +27,9 @@ pub static STAGES: &[Stage] = &[
         needs: &[&RUSTFMT],
         cases: once,
         run: |c, _| {
-            // The fuzz targets, the peers and the examples are workspaces of their own.
+            // The fuzz targets and the peers are workspaces of their own.
             let manifests =
                 ["Cargo.toml", "fuzz/Cargo.toml", "bench/peers/candle/Cargo.toml"].map(str::to_owned).into_iter();
-            let manifests = manifests.chain(examples(c)?.into_iter().map(|name| example(&name)));
             let manifests = manifests.filter(|m| c.workspace.root().join(m).exists());
             let check =
                 |manifest| c.program(&format!("cargo fmt --all --check --manifest-path {manifest} -- --color never"));
@@ -138,19 +138,14 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "examples",
-        what: "the packages below examples, as a program outside would have them: their tests, and a run",
+        what: "the packages below examples run; their tests are among those of the workspace",
         needs: &[],
         cases: examples,
         run: |c, name| {
-            // With the versions of the workspace, of which all are at hand.
-            let lock = |folder: &Path| folder.join("Cargo.lock");
-            let (from, to) = (lock(c.workspace.root()), lock(&c.workspace.root().join("examples").join(name)));
-            std::fs::copy(&from, &to).map_err(|source| Error::File { path: to, source })?;
-            let cargo = |command| {
-                let line = format!("cargo {command} --manifest-path {} --target-dir", example(name));
-                c.program(&line).arg(c.workspace.target())
-            };
-            c.programs(&format!("examples {name}"), ["test", "run"].map(cargo))
+            // Of what the tests have built, as they have it.
+            let build = c.program("cargo build --workspace --all-features --bin").arg(name);
+            let run = Program::at(&c.workspace.target().join("debug").join(name), c.workspace.root());
+            c.programs(&format!("examples {name}"), [build, run])
         },
     },
     Stage {
@@ -236,18 +231,11 @@ fn of_packages(names: Vec<String>) -> impl Iterator<Item = String> {
     names.into_iter().flat_map(|name| ["--package".to_owned(), name])
 }
 
-/// Folders below `examples` that are packages.
+/// Packages below `examples`.
 fn examples(context: &Context) -> Result<Vec<String>, Error> {
     let folder = context.workspace.root().join("examples");
-    let manifests = files_below(&folder)?.into_iter().filter(|file| file.ends_with("Cargo.toml"));
-    let packages = manifests.filter_map(|file| Some(file.parent()?.strip_prefix(&folder).ok()?.to_owned()));
-    let mut names: Vec<String> = packages.map(|name| name.to_string_lossy().into_owned()).collect();
-    names.sort_unstable();
-    Ok(names)
-}
-
-fn example(name: &str) -> String {
-    format!("examples/{name}/Cargo.toml")
+    let packages = context.workspace.packages().iter().filter(|p| p.folder().starts_with(&folder));
+    Ok(packages.map(|p| p.name.clone()).collect())
 }
 
 fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {

@@ -3,7 +3,7 @@
 use super::super::formats::{Format, Head, Packed, each_group};
 use super::shared::{self, Column, far, fits, part};
 use super::side::{Columns, GROUPS, Side};
-use super::step::{InRegisters, load, step, store};
+use super::step::{InRegisters, OfPanel, load, step, store};
 use crate::isa::{self, Ahead, Body, Cache, F16x, LANES, Quads, STREAMS, Words};
 use crate::panel::ROWS;
 use std::array::from_mut;
@@ -205,9 +205,8 @@ fn single<I: Words, F: Format, const N: usize>(
     }
     let head = F::head(isa, blocks);
     let q = Packed { blocks, head: &head, first: 0, at: 0, format: PhantomData::<F> };
-    let mut found = InRegisters::begin::<F>(isa, *sums);
-    step::<I, F, N, 1>(isa, [Asking { q, from, g: 0 }], &[F::scales(isa, &head, 0)], x, from_mut(&mut found));
-    *sums = found.floats;
+    let sums = &mut [OfPanel { floats: sums, words: &mut [isa.splat(0); N] }];
+    step::<I, F, N, 1>(isa, [Asking { q, from, g: 0 }], &[F::scales(isa, &head, 0)], x, sums);
     compiler_fence(Ordering::SeqCst);
 }
 

@@ -6,7 +6,7 @@
 
 use super::super::formats::{Format, Head};
 use super::side::{Columns, FIRST, SCALES};
-use super::step::{InRegisters, Sums};
+use super::step::{InRegisters, OfPanel, Sums};
 use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -100,25 +100,20 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     totals: &mut [Totals<I, N>; P],
     sums: &mut [[I::F; N]; P],
 ) {
-    let (before, mut words) = (*sums, [[isa.splat(0); N]; P]);
+    let before = *sums;
+    // Not touched, and so not even there, without `WHOLE`.
+    let mut words = [[isa.splat(0); N]; P];
     for p in 0..column.count {
         heads[p].set::<F>(F::head(isa, column.blocks(p)));
-        InRegisters { floats: sums[p], words: words[p] } = InRegisters::begin::<F>(isa, before[p]);
+        sums[p] = InRegisters::begin::<F>(isa, before[p]).floats;
     }
     compiler_fence(Ordering::SeqCst);
-    // Adds something to the sums of a panel.
-    macro_rules! add {
-        ($p:ident, $f:ident($($arg:expr),*)) => {{
-            let mut found = InRegisters { floats: sums[$p], words: words[$p] };
-            $f::<I, F, N>(isa, $($arg,)* &mut found);
-            InRegisters { floats: sums[$p], words: words[$p] } = found;
-        }};
-    }
     macro_rules! pair {
         ($first:literal) => {{
             let from = column.ahead(column.size / 8 * $first);
             for p in 0..column.count {
-                add!(p, pair(column.blocks(p), &heads[p], $first, x, from));
+                let sums = &mut OfPanel { floats: &mut sums[p], words: &mut words[p] };
+                pair::<I, F, N>(isa, column.blocks(p), &heads[p], $first, x, from, sums);
             }
         }};
     }
@@ -134,7 +129,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
             }
             each!(half: 0, 1);
             for p in 0..column.count {
-                add!(p, four(&heads[p], $first, x, &totals[p]));
+                let sums = &mut OfPanel { floats: &mut sums[p], words: &mut words[p] };
+                four::<I, F, N>(isa, &heads[p], $first, x, &totals[p], sums);
             }
         }};
     }
@@ -143,8 +139,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
         _ => each!(four: 0, 4),
     }
     for p in 0..column.count {
-        let found = InRegisters { floats: sums[p], words: words[p] };
-        sums[p] = found.end::<F>(isa, &heads[p].whole(), x, before[p]);
+        let words = if F::WHOLE { words[p] } else { [isa.splat(0); N] };
+        sums[p] = InRegisters { floats: sums[p], words }.end::<F>(isa, &heads[p].whole(), x, before[p]);
     }
 }
 
@@ -169,7 +165,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     first: usize,
     x: &[Columns<N>; 8],
     from: Ahead,
-    sums: &mut InRegisters<I, N>,
+    sums: &mut OfPanel<I, N>,
 ) {
     let left = left::<I, F>(isa);
     let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 2];
@@ -297,7 +293,7 @@ fn four<I: Words, F: Format, const N: usize>(
     first: usize,
     x: &[Columns<N>; 8],
     totals: &Totals<I, N>,
-    sums: &mut InRegisters<I, N>,
+    sums: &mut OfPanel<I, N>,
 ) {
     let left = left::<I, F>(isa);
     macro_rules! finish {

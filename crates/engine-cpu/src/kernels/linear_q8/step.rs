@@ -65,6 +65,24 @@ impl<I: Words, const N: usize> Sums<I> for InRegisters<I, N> {
     }
 }
 
+/// Where the sums of some panels take turns in registers: they come and go where they are added to, not before and after.
+pub(super) struct OfPanel<'a, I: Words, const N: usize> {
+    pub(super) floats: &'a mut [I::F; N],
+    pub(super) words: &'a mut [I::W; N],
+}
+
+impl<I: Words, const N: usize> Sums<I> for OfPanel<'_, I, N> {
+    #[inline(always)]
+    fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
+        self.floats[n] = isa.fma(u, isa.splat_float(da), self.floats[n]);
+    }
+
+    #[inline(always)]
+    fn add_words(&mut self, isa: I, n: usize, scaled: I::W) {
+        self.words[n] = isa.add(self.words[n], scaled);
+    }
+}
+
 /// In memory.
 pub(super) struct InMemory<'a, const N: usize> {
     pub(super) floats: &'a mut [F16x; N],
