@@ -19,7 +19,7 @@ usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTI
   --first N       also a fresh process to its first token, with a prompt of N tokens, and its peak memory
   --busy          also decoding beside two busy threads
   --isa SET       avx512 or avx2, for both [the best that there is]
-  --numerics NAME of ours: fast takes instructions that round in their own way
+  --numerics NAME of ours: fast rounds activations more where that is faster
   --huge-pages    also llama.cpp with glibc's huge pages, as a row aside
   --ours PROGRAM  a built inkstone [built first]
   -o FILE         where results are added to [bench/results/DATE.jsonl]";

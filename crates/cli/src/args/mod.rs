@@ -91,8 +91,7 @@ pub(crate) struct EngineArgs {
     /// Instruction set of the kernels: portable, avx2, avx512; the bits are the same [default: the best that is here]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
-    /// Accuracy of products: precise, or fast: Q4_K, Q5_K and Q6_K times activations with a scale per 256 instead of 32, BF16 times
-    /// activations in BF16 where the machine can
+    /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
     /// Tokens that prompt and text may have together [default: what the model was trained for, if it fits]

@@ -107,8 +107,8 @@ impl<const N: usize> InMemory<'_, N> {
     #[inline(always)]
     pub(super) fn load<I: Words>(&self, isa: I) -> InRegisters<I, N> {
         let mut words = [isa.splat(0); N];
-        for n in 0..N {
-            words[n] = isa.load(&self.words[n]);
+        for (found, words) in words.iter_mut().zip(&*self.words) {
+            *found = isa.load(words);
         }
         InRegisters { floats: load(isa, self.floats), words }
     }
