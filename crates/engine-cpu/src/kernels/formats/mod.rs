@@ -48,8 +48,8 @@ impl<I: Words> Head<I> {
     /// What a whole block is multiplied with: see [`Format::WHOLE`].
     #[inline(always)]
     pub(super) fn whole(&self) -> Scales<I> {
-        let [scale, minimum] = [self.scale, self.minimum].map(|[first, second, ..]| [first, second]);
-        Scales { d: self.d, m: self.m, scale, minimum }
+        let [scale, minimum] = [self.scale, self.minimum];
+        Scales { d: self.d, m: self.m, scale: [scale[0], scale[1]], minimum: [minimum[0], minimum[1]] }
     }
 
     /// What the format uses of another one: vector by vector, where the compiler would call for a copy.
@@ -153,8 +153,9 @@ pub(super) trait Format: Copy {
         let one = [isa.splat(1); 2];
         let group = Scales { d: head.d, m: head.m, scale: one, minimum: one };
         if Self::WHOLE {
-            let scale = |half| Self::scale(isa, head, if Self::HALVES { 2 * g + half } else { g });
-            return Scales { scale: isa.factors([scale(0), scale(1)]), ..head.whole() };
+            let [first, second] = if Self::HALVES { [2 * g, 2 * g + 1] } else { [g, g] };
+            let scale = [Self::scale(isa, head, first), Self::scale(isa, head, second)];
+            return Scales { scale: isa.factors(scale), ..head.whole() };
         }
         if Self::HALVES {
             let scale = isa.factors([Self::scale(isa, head, 2 * g), Self::scale(isa, head, 2 * g + 1)]);

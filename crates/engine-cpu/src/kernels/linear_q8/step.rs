@@ -56,12 +56,12 @@ impl<I: Words, const N: usize> InRegisters<I, N> {
 impl<I: Words, const N: usize> Sums<I> for InRegisters<I, N> {
     #[inline(always)]
     fn add(&mut self, isa: I, n: usize, u: I::F, da: f32) {
-        self.floats[n] = isa.fma(u, isa.splat_float(da), self.floats[n]);
+        OfPanel { floats: &mut self.floats, words: &mut self.words }.add(isa, n, u, da);
     }
 
     #[inline(always)]
     fn add_words(&mut self, isa: I, n: usize, scaled: I::W) {
-        self.words[n] = isa.add(self.words[n], scaled);
+        OfPanel { floats: &mut self.floats, words: &mut self.words }.add_words(isa, n, scaled);
     }
 }
 
