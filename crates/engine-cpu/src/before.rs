@@ -1,7 +1,7 @@
 //! What all workers make together before a step, for its tiles alone: which steps have it, and where it lies.
 
 use crate::isa::Set;
-use crate::kernels::{Before, FEW, before};
+use crate::kernels::{Before, ENCODED, FEW, before};
 use crate::memory::{Memory, Place, Shape};
 use crate::verify::products;
 use inkstone_compute::{Budget, Grid, Plan, Registry, Result, Step};
@@ -10,9 +10,6 @@ use std::sync::Arc;
 
 /// Places that take turns: what a step makes is written while the step before still reads its own.
 pub(crate) const PLACES: usize = 2;
-
-/// What activations are encoded in that products put side by side.
-const ENCODED: [DType; 2] = [DType::Q8_A, DType::Q8_B];
 
 /// What is made before each step of a plan.
 pub(crate) struct Made {

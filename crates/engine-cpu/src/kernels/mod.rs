@@ -29,7 +29,7 @@ use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
 use inkstone_tensor::{DType, Op, Type};
 use std::sync::Arc;
 
-pub(crate) use linear_q8::{Before, SharedSide};
+pub(crate) use linear_q8::{Before, ENCODED, SharedSide};
 pub(crate) use product::Buffers;
 
 /// Sums in f32 over 16 lanes, one chain of fused multiply-adds a lane.
@@ -96,13 +96,13 @@ fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
 
 /// What kernels of regions around products do, and its arithmetic: what may come before products first, but for the encoding,
 /// which may come behind a map, too.
-const MEMBERS_Q8: &[(&str, Numerics)] =
-    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", Q8), ("map", F32)];
-const MEMBERS_Q8_WHOLE: &[(&str, Numerics)] =
-    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", Q8_WHOLE), ("map", F32)];
+const fn members(linear: Numerics) -> [(&'static str, Numerics); 5] {
+    [("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", linear), ("map", F32)]
+}
+const MEMBERS_Q8: &[(&str, Numerics)] = &members(Q8);
+const MEMBERS_Q8_WHOLE: &[(&str, Numerics)] = &members(Q8_WHOLE);
 #[cfg(target_arch = "x86_64")]
-const MEMBERS_BF16: &[(&str, Numerics)] =
-    &[("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", BF16), ("map", F32)];
+const MEMBERS_BF16: &[(&str, Numerics)] = &members(BF16);
 const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
 
 /// A kernel of regions that begin with something before the products.

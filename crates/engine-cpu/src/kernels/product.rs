@@ -2,7 +2,7 @@
 //! regions have in common.
 
 use super::dots::Turned;
-use super::linear_q8::{OwnSide, SharedSide, Sides, Work};
+use super::linear_q8::{ENCODED, OwnSide, SharedSide, Sides, Work};
 use super::{linear_bf16, linear_f32, linear_q8};
 use crate::isa::Words;
 use crate::memory::{View, ViewMut};
@@ -102,7 +102,7 @@ pub(super) struct Weight<'a> {
 /// What products of a step have in common, made once a worker, if not all of them have made it.
 pub(super) fn prepare<I: Words>(x: Activations, shared: Option<SharedSide>, prepared: &mut Prepared) {
     match x.dtype {
-        DType::Q8_A | DType::Q8_B if shared.is_none() => prepared.encoded.pack::<I>(x),
+        dtype if ENCODED.contains(&dtype) && shared.is_none() => prepared.encoded.pack::<I>(x),
         DType::F32 => prepared.floats.pack::<I>(x),
         _ => {}
     }

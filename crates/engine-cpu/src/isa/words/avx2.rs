@@ -225,14 +225,17 @@ impl Words for Avx2 {
         factors: [[W; 2]; P],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
-        _begin: [&[u32; N]; 2],
+        begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [[Self::F; N]; P] {
-        let mut sums = [[self.splat_float(0.0); N]; P];
+        let words = self.scaled_words::<BITS, OFFSET, N, P>(false, w, factors, x, rows.clone(), begin, halves);
+        let mut floats = [[self.splat_float(0.0); N]; P];
         for p in 0..P {
-            sums[p] = self.panel_scaled_dots::<BITS, OFFSET, N>(w[p], factors[p], x, rows.clone(), halves);
+            for n in rows.clone() {
+                floats[p][n] = self.to_floats(words[p][n]);
+            }
         }
-        sums
+        floats
     }
 
     #[inline(always)]
@@ -366,23 +369,6 @@ impl Avx2 {
             }
         });
         sums
-    }
-
-    #[inline(always)]
-    fn panel_scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
-        self,
-        w: impl Quads<Avx2>,
-        factors: [W; 2],
-        x: &[[u32; N]; 8],
-        rows: Range<usize>,
-        halves: &[u32; N],
-    ) -> [<Avx2 as Floats>::F; N] {
-        let sums = self.panel_scaled_words::<BITS, OFFSET, N>(false, w, factors, x, rows.clone(), halves);
-        let mut floats = [self.splat_float(0.0); N];
-        for n in rows {
-            floats[n] = self.to_floats(sums[n]);
-        }
-        floats
     }
 
     /// The factors come for free where products are widened, and offsets are one more product of 16 bits.

@@ -3,6 +3,7 @@
 
 use super::super::formats::{Format, with_format};
 use super::super::product::Activations;
+use super::WHOLE;
 use super::side::{BLOCKS, Block, Blocks, Form, GROUPS, Side, WORDS, pack, put_start, widen, with_rows};
 use crate::isa::{Body, Isa, Portable, Words};
 use crate::memory::{View, ViewMut};
@@ -37,7 +38,7 @@ struct Cell {
 impl Before {
     /// For products of rows of this type, `Q8_A` or `Q8_B`, with weights of these types.
     pub(crate) fn of<I: Words>(x: Type, weights: impl Iterator<Item = DType>) -> Before {
-        let whole = x.dtype == DType::Q8_B;
+        let whole = x.dtype == WHOLE;
         let mut forms: SmallVec<[Form; 2]> = SmallVec::new();
         for dtype in weights {
             let form = with_format!(dtype, whole, form::<I>());

@@ -39,6 +39,11 @@ use std::ops::Range;
 /// Panels whose groups are unpacked at once: with 8 groups they take half of the first cache.
 pub(super) const PANELS: usize = 4;
 
+/// What activations are encoded in: with a scale per 32, and with one for a whole block of 256.
+pub(crate) const ENCODED: [DType; 2] = [DType::Q8_A, WHOLE];
+/// The latter.
+const WHOLE: DType = DType::Q8_B;
+
 /// Memory that products work in.
 #[derive(Default)]
 pub(super) struct Work {

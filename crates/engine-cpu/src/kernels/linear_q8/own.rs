@@ -1,11 +1,11 @@
 //! Activations of a few rows, which each worker puts side by side for itself: that is less than to wait for others.
 
 use super::super::product::{Activations, first};
+use super::WHOLE;
 use super::side::{
     BLOCKS, Block, Blocks, FEW, Form, GROUP, Side, Start, WIDE, WORDS, pack, put_start, widen, with_rows,
 };
 use crate::isa::{Body, Isa, Portable, Words};
-use inkstone_tensor::DType;
 
 /// Encoded activations of a step, made once a worker.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl OwnSide {
     /// Puts rows of `Q8_A` or `Q8_B` side by side.
     pub(in super::super) fn pack<I: Words>(&mut self, x: Activations) {
         self.blocks = Blocks::of::<I>(x.count(), x.row_bytes() / GROUP);
-        self.whole = x.dtype() == DType::Q8_B;
+        self.whole = x.dtype() == WHOLE;
         (self.start, self.is_wide) = (Start::None, false);
         let columns = first(&mut self.columns, self.blocks.rows * self.blocks.count * WORDS);
         match I::detect() {

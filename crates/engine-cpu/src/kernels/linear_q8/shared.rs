@@ -101,7 +101,7 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     sums: &mut [[I::F; N]; P],
 ) {
     let before = *sums;
-    // Not touched, and so not even there, without `WHOLE`.
+    // Used, and so there at all, with `WHOLE` alone.
     let mut words = [[isa.splat(0); N]; P];
     for p in 0..column.count {
         heads[p].set::<F>(F::head(isa, column.blocks(p)));
@@ -139,8 +139,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
         _ => each!(four: 0, 4),
     }
     for p in 0..column.count {
-        let words = if F::WHOLE { words[p] } else { [isa.splat(0); N] };
-        sums[p] = InRegisters { floats: sums[p], words }.end::<F>(isa, &heads[p].whole(), x, before[p]);
+        let found = InRegisters { floats: sums[p], words: words[p] };
+        sums[p] = found.end::<F>(isa, &heads[p].whole(), x, before[p]);
     }
 }
 

@@ -150,14 +150,17 @@ pub(super) trait Step<const N: usize>: Pod {
     /// Adds them to `sums`.
     fn add<I: Words, F: Format, const P: usize>(&self, isa: I, groups: [&Unpacked; P], sums: &mut [impl Sums<I>; P]);
 
-    /// See [`InRegisters::end`].
+    /// See [`InRegisters::end`]; blocks of one group have nothing that comes last.
+    #[inline(always)]
     fn end<I: Words, F: Format>(
-        isa: I,
+        _isa: I,
         sums: &InRegisters<I, N>,
-        block: &Scales<I>,
-        x: &[Self],
-        before: [I::F; N],
-    ) -> [I::F; N];
+        _block: &Scales<I>,
+        _x: &[Self],
+        _before: [I::F; N],
+    ) -> [I::F; N] {
+        sums.floats
+    }
 }
 
 impl<const N: usize> Step<N> for Columns<N> {
@@ -194,17 +197,6 @@ impl<const N: usize> Step<N> for Wide<N> {
                 sums[p].add(isa, n, isa.product(d, isa.to_floats(dots[n])), f32::from_bits(scales[n]));
             }
         }
-    }
-
-    #[inline(always)]
-    fn end<I: Words, F: Format>(
-        _isa: I,
-        sums: &InRegisters<I, N>,
-        _block: &Scales<I>,
-        _x: &[Self],
-        _before: [I::F; N],
-    ) -> [I::F; N] {
-        sums.floats
     }
 }
 
