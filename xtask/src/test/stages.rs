@@ -6,7 +6,6 @@ use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
-use crate::command::Program;
 use crate::error::Error;
 use crate::workspace::Package;
 use crate::{layers, repository};
@@ -137,18 +136,6 @@ pub static STAGES: &[Stage] = &[
         run: |c, _| c.programs("doctest", [c.program("cargo test --workspace --all-features --doc --no-fail-fast")]),
     },
     Stage {
-        name: "examples",
-        what: "the packages below examples run; their tests are among those of the workspace",
-        needs: &[],
-        cases: examples,
-        run: |c, name| {
-            // Of what the tests have built, as they have it.
-            let build = c.program("cargo build --workspace --all-features --bin").arg(name);
-            let run = Program::at(&c.workspace.target().join("debug").join(name), c.workspace.root());
-            c.programs(&format!("examples {name}"), [build, run])
-        },
-    },
-    Stage {
         name: "docs",
         what: "the documentation without warnings",
         needs: &[],
@@ -229,13 +216,6 @@ fn packages(context: &Context) -> Result<Vec<String>, Error> {
 /// Arguments that name packages.
 fn of_packages(names: Vec<String>) -> impl Iterator<Item = String> {
     names.into_iter().flat_map(|name| ["--package".to_owned(), name])
-}
-
-/// Packages below `examples`.
-fn examples(context: &Context) -> Result<Vec<String>, Error> {
-    let folder = context.workspace.root().join("examples");
-    let packages = context.workspace.packages().iter().filter(|p| p.folder().starts_with(&folder));
-    Ok(packages.map(|p| p.name.clone()).collect())
 }
 
 fn fuzz_targets(context: &Context) -> Result<Vec<String>, Error> {
