@@ -62,11 +62,13 @@ const OTHERS: Far = Far::new([0, 0, 4 * KB, 0], [Cache::Second; 2], 1);
 #[cfg(target_arch = "x86_64")]
 type Processor = (&'static str, [u32; 2], Option<bool>, Far);
 
-/// Family 25 is Zen 3 and Zen 4, 26 is Zen 5. Zen 3 reads four streams a fifth faster than one.
+/// Family 23 is Zen 1 and Zen 2 (of which Zen 1 was measured), 25 is Zen 3 and Zen 4, 26 is Zen 5. Zen 3 reads four streams a fifth
+/// faster than one; Zen 1 does not, and sums of panels side by side cost it time.
 #[cfg(target_arch = "x86_64")]
-const PROCESSORS: [Processor; 3] = [
+const PROCESSORS: [Processor; 4] = [
     ("GenuineIntel", [0, u32::MAX], None, Far::new([8 * KB, 8 * KB, 4 * KB, 8 * KB], [Cache::Second; 2], 1)),
-    ("AuthenticAMD", [0, 25], Some(false), Far::new([512, 768, 4 * KB, KB], [Cache::Once, Cache::Second], 4)),
+    ("AuthenticAMD", [0, 23], None, Far::new([2 * KB, 2 * KB, 4 * KB, 2 * KB], [Cache::Once, Cache::Second], 1)),
+    ("AuthenticAMD", [24, 25], Some(false), Far::new([512, 768, 4 * KB, KB], [Cache::Once, Cache::Second], 4)),
     ("AuthenticAMD", [26, u32::MAX], None, Far::new([6 * KB, 8 * KB, 8 * KB, 4 * KB], [Cache::Once; 2], 1)),
 ];
 
@@ -114,11 +116,11 @@ mod tests {
 
     #[test]
     fn families_of_a_maker_are_told_apart() {
-        // Signatures of Zen 3, Zen 4, Zen 5, and of Sapphire Rapids.
-        let (zen3, zen4, zen5, sapphire) = (0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x0008_06f8);
-        assert_eq!([zen3, zen4, zen5, sapphire].map(family), [25, 25, 26, 6]);
+        // Signatures of Zen 1, Zen 3, Zen 4, Zen 5, and of Sapphire Rapids.
+        let (zen1, zen3, zen4, zen5, sapphire) = (0x0080_0f12, 0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x0008_06f8);
+        assert_eq!([zen1, zen3, zen4, zen5, sapphire].map(family), [23, 25, 25, 26, 6]);
         let amd = |signature, wide| of(b"AuthenticAMD", family(signature), wide).blocks.bytes;
-        assert_eq!([amd(zen3, false), amd(zen4, true), amd(zen5, true)], [768, 0, 8 << 10]);
+        assert_eq!([amd(zen1, false), amd(zen3, false), amd(zen4, true), amd(zen5, true)], [2 << 10, 768, 0, 8 << 10]);
         assert_eq!(of(b"GenuineIntel", family(sapphire), true).blocks.bytes, 8 << 10);
         assert_eq!(of(b"CentaurHauls", family(sapphire), true), OTHERS);
     }
