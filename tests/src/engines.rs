@@ -5,7 +5,7 @@ use inkstone::compute::{
     ReferenceKernel, Registry, Result, Usage, WeightSlot, Weights,
 };
 use inkstone::tensor::{DType, Progress, WeightSource};
-use inkstone_engine_cpu::{Cpu, Q8};
+use inkstone_engine_cpu::{Cpu, Q8, Set};
 use std::sync::Arc;
 
 /// Makes an engine known that computes by the definitions, but for products: their activations are encoded as the CPU
@@ -19,6 +19,12 @@ pub fn encoded() -> &'static str {
     };
     inkstone::engines::register("encoded", Arc::new(factory));
     "encoded"
+}
+
+/// An instruction set of this machine whose `--numerics fast` has sums of whole blocks.
+pub fn with_block_sums() -> &'static str {
+    let set = Set::ALL.into_iter().find(|set| set.is_here() && set.has_block_sums());
+    set.expect("plain Rust has them").name()
 }
 
 /// An engine that is asked for plans of other buckets than its own.

@@ -5,9 +5,9 @@ use inkstone::compute::{Engine, EngineOptions, Reference};
 use inkstone::gguf::TensorSpec;
 use inkstone::tensor::{DType, WeightSource};
 use inkstone::{Accuracy, Model, ModelOptions};
-use inkstone_engine_cpu::{BF16, Cpu};
+use inkstone_engine_cpu::{BF16, Cpu, Q8_WHOLE, Set};
 use inkstone_tests::tiny::Tiny;
-use inkstone_tests::{assert_same_bits, oracle, relative_l2};
+use inkstone_tests::{assert_same_bits, oracle, relative_l2, with_block_sums};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -19,8 +19,8 @@ fn the_table_has_every_numerics_with_its_tolerance() {
     let engines: [Box<dyn Engine>; 2] =
         [Box::new(Cpu::new(&options).unwrap()), Box::new(Reference::new(&options).unwrap())];
     let kernels = engines.iter().flat_map(|engine| &engine.registry().kernels);
-    // Not every machine has this one.
-    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).chain([BF16.0]).collect();
+    // Not every machine has these.
+    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).chain([BF16.0, Q8_WHOLE.0]).collect();
     let tolerance = |name: &str| {
         let found = TOLERANCES.iter().find(|(beginning, _)| name.starts_with(beginning));
         found.map_or(OTHERWISE, |(_, tolerance)| *tolerance)
@@ -76,8 +76,11 @@ fn fast_numerics_are_close_and_the_same_for_each_chunk_and_number_of_threads() {
 
 #[test]
 fn fast_numerics_of_blocks_have_the_same_bits_for_each_chunk_and_number_of_threads() {
-    let options = |accuracy| ModelOptions::default().engine("cpu").numerics(accuracy);
+    let options = |accuracy| ModelOptions::default().engine("cpu").isa(with_block_sums()).numerics(accuracy);
     let model = |options: &ModelOptions| Model::open_with(oracle("story/story-5m-q4_k_m.gguf"), options).unwrap();
+    let of_best = model(&ModelOptions::default().engine("cpu").numerics(Accuracy::Fast));
+    let is_noted = of_best.notes().iter().any(|note| note.starts_with("numerics fast"));
+    assert_eq!(is_noted, Set::ALL.into_iter().find(|set| set.is_here()).is_some_and(|best| !best.has_block_sums()));
     let ids: Vec<u32> = (0..50).map(|i| 3 + i * i % 1000).collect();
     let fast = model(&options(Accuracy::Fast));
     assert!(fast.notes().iter().all(|note| !note.starts_with("numerics fast")), "{:?}", fast.notes());

@@ -2,7 +2,7 @@
 
 use inkstone::kvcache::Format;
 use inkstone::{Accuracy, Model, ModelOptions};
-use inkstone_tests::{assets, json, nats, oracle};
+use inkstone_tests::{assets, json, nats, oracle, with_block_sums};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -25,7 +25,11 @@ struct Nats {
 /// How far the perplexity of a file may be from that of its weights in float64, as a share. Activations have 8 bits.
 fn within(share: f64, accuracy: Accuracy, file: PathBuf, of: impl Fn(&Nats) -> &Vec<f64>) {
     let golden: HeldOut = json(&oracle("story/held-out-ids.json"));
-    let options = ModelOptions::default().engine("cpu").numerics(accuracy).kv_type(Format::named("f32").unwrap());
+    let options = match accuracy {
+        Accuracy::Precise => ModelOptions::default(),
+        Accuracy::Fast => ModelOptions::default().isa(with_block_sums()),
+    };
+    let options = options.engine("cpu").numerics(accuracy).kv_type(Format::named("f32").unwrap());
     let model = Model::open_with(file, &options).unwrap();
     let vocab = model.graph().config.vocab;
     let (mut total, mut tokens) = (0.0, 0);

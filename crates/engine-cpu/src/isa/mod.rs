@@ -16,7 +16,7 @@ pub use floats::Floats;
 pub use lanes::{F16x, LANES};
 pub use pairs::Pairs;
 pub use portable::Portable;
-pub use words::{Quads, Words};
+pub use words::{Products, Quads, Words};
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512, Avx512Bf16, FloatMode};
 
@@ -68,6 +68,12 @@ impl Set {
             Set::Avx2 => "avx2",
             Set::Portable => "portable",
         }
+    }
+
+    /// Whether it has products whose sums of whole blocks are integers. By AVX-512 they are no faster: a group takes eight instructions
+    /// there, so that products of words count for much, which are two on some processors (docs/performance.md).
+    pub const fn has_block_sums(self) -> bool {
+        !matches!(self, Set::Avx512)
     }
 
     /// Runs code that is compiled for this set, or plain Rust where the machine does not have it.

@@ -176,6 +176,8 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         fast: true,
         ..encoded()
     };
+    // Not by the second best set where the best has none.
+    let block_sums = if sets.iter().all(|set| set.has_block_sums()) { sets } else { &[] };
     // What pairs do is left to them.
     let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
     let f32 = || Kernel { weights: floats, layouts: FLOATS, ..common(F32, columns) };
@@ -188,7 +190,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
         .chain(if pairs { bf16() } else { Vec::new() })
-        .chain(encoded_products!(sets, "q8_256", MEMBERS_Q8_WHOLE, whole))
+        .chain(encoded_products!(block_sums, "q8_256", MEMBERS_Q8_WHOLE, whole))
         .chain(encoded_products!(sets, "q8", MEMBERS_Q8, q8))
         .chain(vectored!(sets, "norm_glu", "norm_glu.f32", fused::products, first(MEMBERS_F32, f32())))
         .chain(vectored!(sets, "glu", "glu.f32", fused::products, then(MEMBERS_F32, f32())))

@@ -1,8 +1,8 @@
 //! AVX2, FMA and F16C: two registers a vector.
 #![allow(unsafe_code)]
 
-use super::{Quads, Words, byte_factors};
-use crate::isa::{Avx2, Floats};
+use super::{Products, Quads, Words, byte_factors};
+use crate::isa::{Avx2, Floats, Set};
 use std::arch::x86_64::*;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -48,6 +48,8 @@ impl Words for Avx2 {
     const ONCE: bool = true;
     /// Not even two products of 8 bits fit into 16.
     const WIDE: u32 = 8;
+    const PAIRS: bool = true;
+    const BLOCK_SUMS: bool = Set::Avx2.has_block_sums();
 
     halfwise! {
         load(bytes: &[u8; 64]; i) -> __m256i = _mm256_loadu_si256(bytes.as_ptr().add(32 * i).cast());
@@ -122,22 +124,22 @@ impl Words for Avx2 {
 
     #[inline(always)]
     fn left(self, bits: u32, up: u32) -> bool {
-        short(bits) && 16 * 127 * (((1 << bits) - 1) << up) <= i16::MAX as usize
+        16 * 127 * (((1 << bits) - 1) << up) <= i16::MAX as usize
     }
 
     #[inline(always)]
-    fn begin_dots(self, bits: u32, begin: u32) -> [W; 2] {
-        if short(bits) { [self.splat(begin & 0xffff), self.splat(0)] } else { [self.splat(0), self.splat(begin)] }
+    fn begin_dots(self, of: Products, begin: u32) -> [W; 2] {
+        if of.wrap() { [self.splat(begin), self.splat(0)] } else { [self.splat(0), self.splat(begin)] }
     }
 
-    /// Sums of 16 bits are widened when the next ones begin.
+    /// Sums of 16 bits are widened when the next ones begin, unless they may wrap.
     #[inline(always)]
-    fn add_dot(self, [sums16, mut sums]: [W; 2], bits: u32, k: usize, w: W, x: u32) -> [W; 2] {
-        let fit = fit(bits);
+    fn add_dot(self, [sums16, mut sums]: [W; 2], of: Products, k: usize, w: W, x: u32) -> [W; 2] {
+        let fit = fit(of.bits);
         if fit == 0 {
             return [sums16, self.dot(sums, w, x)];
         }
-        let first = !short(bits) && k.is_multiple_of(fit);
+        let first = !of.wrap() && k.is_multiple_of(fit);
         if first && k > 0 {
             sums = self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001));
         }
@@ -145,20 +147,21 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
-    fn end_dots(self, [sums16, sums]: [W; 2], bits: u32) -> W {
-        match fit(bits) {
+    fn end_dots(self, [sums16, sums]: [W; 2], of: Products) -> W {
+        match fit(of.bits) {
             0 => sums,
+            _ if of.wrap() => self.products(sums16, self.splat(0x0001_0001)),
             _ => self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001)),
         }
     }
 
     /// What did not leave 16 bits is widened by the factor.
     #[inline(always)]
-    fn end_scaled(self, dots: [W; 2], bits: u32, count: usize, offset: bool, a: W, at: usize) -> W {
-        if short(bits) || fit(bits) >= count && !offset {
+    fn end_scaled(self, dots: [W; 2], of: Products, a: W, at: usize) -> W {
+        if of.wrap() || of.offset == 0 && fit(of.bits) >= of.count {
             return self.products(dots[0], self.byte_factors(a, [at, at]));
         }
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits))
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, of))
     }
 
     #[inline(always)]
@@ -178,7 +181,7 @@ impl Words for Avx2 {
         x: &[[u32; N]; 8],
     ) -> [[W; N]; P] {
         for p in 0..P {
-            sums[p] = self.panel_dots::<BITS, N>(sums[p], w[p], self.splat(0x0001_0001), x);
+            sums[p] = self.panel_dots::<BITS, 0, N>(sums[p], w[p], self.splat(0x0001_0001), x, &[0; N]);
         }
         sums
     }
@@ -246,12 +249,13 @@ impl Words for Avx2 {
         factors: [[W; 2]; P],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
-        _begin: [&[u32; N]; 2],
+        begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [[W; N]; P] {
         let mut sums = [[self.splat(0); N]; P];
         for p in 0..P {
-            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors[p], x, rows.clone(), halves);
+            let (rows, factors) = (rows.clone(), factors[p]);
+            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors, x, rows, begin, halves);
         }
         sums
     }
@@ -270,40 +274,42 @@ impl Words for Avx2 {
 impl Avx2 {
     /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
     /// as nibbles, or are widened first, which is less work for one or two rows. What is widened comes times a factor, in both halves
-    /// of a word, which is 1 for large ones.
+    /// of a word, which is 1 for large ones. Sums that may wrap begin with `begin`.
     #[inline(always)]
-    fn panel_dots<const BITS: u32, const N: usize>(
+    fn panel_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         sums: [W; N],
         w: impl Quads<Avx2>,
         factor: W,
         x: &[[u32; N]; 8],
+        begin: &[u32; N],
     ) -> [W; N] {
         // Conditions that are known, so that the rest is not even compiled.
-        if const { N > MOST && matches!(fit(BITS), 1..8) } {
-            return self.runs::<BITS, N>(sums, w, [factor; 2], x, 0..N);
+        if const { N > MOST && matches!(run(BITS, OFFSET, 8), 1..8) } {
+            return self.runs::<BITS, 0, N>(sums, w, [factor; 2], x, 0..N, [begin; 2]);
         }
         if const { N <= MOST } {
-            return self.half_dots::<BITS, N>(BOTH, sums, w, factor, x);
+            return self.half_dots::<BITS, OFFSET, N>(BOTH, sums, w, factor, x, begin);
         }
-        let sums = self.half_dots::<BITS, N>(0..1, sums, w, factor, x);
+        let sums = self.half_dots::<BITS, OFFSET, N>(0..1, sums, w, factor, x, begin);
         compiler_fence(Ordering::SeqCst);
-        self.half_dots::<BITS, N>(1..2, sums, w, factor, x)
+        self.half_dots::<BITS, OFFSET, N>(1..2, sums, w, factor, x, begin)
     }
 
     /// The same in some halves of vectors.
     #[inline(always)]
-    fn half_dots<const BITS: u32, const N: usize>(
+    fn half_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         halves: Range<usize>,
         mut sums: [W; N],
         w: impl Quads<Avx2>,
         factor: W,
         x: &[[u32; N]; 8],
+        begin: &[u32; N],
     ) -> [W; N] {
-        let fit = const { fit(BITS) };
-        let mut short = [self.splat(0); N];
-        if fit == 0 && N > 2 {
+        let run = const { run(BITS, OFFSET, 8) };
+        let mut short = self.begin::<BITS, OFFSET, 8, N>(begin);
+        if run == 0 && N > 2 {
             // Their nibbles, all low ones first, are values of four bits.
             steps!(nibble in 0 1 => {
                 let (shift, factor) = [(0, 0x0001_0001), (4, 0x0010_0010)][nibble];
@@ -325,19 +331,19 @@ impl Avx2 {
         steps!(k in 0 1 2 3 4 5 6 7 => {
             let w = w.quad(self, k);
             for n in 0..N {
-                if fit == 0 {
+                if run == 0 {
                     sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
+                let first = k.is_multiple_of(run) && !wraps::<BITS, OFFSET, 8>();
                 // Of so few rows it is both halves, always.
-                if fit == 8 && N <= MOST {
+                if run == 8 && N <= MOST {
                     let products = self.short_dot(BOTH, short[n], true, w, x[k][n]);
-                    short[n] =
-                        if k == 0 { products } else { self.add_in_order(_mm256_add_epi16, short[n], products) };
+                    short[n] = if first { products } else { self.add_in_order(_mm256_add_epi16, short[n], products) };
                 } else {
-                    short[n] = self.short_dot(halves.clone(), short[n], k.is_multiple_of(fit), w, x[k][n]);
+                    short[n] = self.short_dot(halves.clone(), short[n], first, w, x[k][n]);
                 }
-                if (k + 1).is_multiple_of(fit) {
+                if (k + 1).is_multiple_of(run) {
                     sums[n] = self.add_products(halves.clone(), sums[n], short[n], factor);
                 }
             }
@@ -357,7 +363,8 @@ impl Avx2 {
             Q::SIGNED
         }
         if N > 2 || OFFSET != 128 {
-            return self.panel_dots::<BITS, N>(self.splats(OFFSET > 0, begin), w, self.splat(0x0001_0001), x);
+            let sums = self.splats(OFFSET > 0 && !wraps::<BITS, OFFSET, 8>(), begin);
+            return self.panel_dots::<BITS, OFFSET, N>(sums, w, self.splat(0x0001_0001), x, begin);
         }
         let mut sums = [self.splat(0); N];
         steps!(k in 0 1 2 3 4 5 6 7 => {
@@ -371,7 +378,9 @@ impl Avx2 {
         sums
     }
 
-    /// The factors come for free where products are widened, and offsets are one more product of 16 bits.
+    /// The factors come for free where products are widened, and offsets, where sums don't begin with them, are one more product of
+    /// 16 bits.
+    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn panel_scaled_words<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -380,10 +389,11 @@ impl Avx2 {
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
+        begin: [&[u32; N]; 2],
         halves: &[u32; N],
     ) -> [W; N] {
         let mut sums = [self.splat(0); N];
-        if OFFSET > 0 {
+        if OFFSET > 0 && !wraps::<BITS, OFFSET, 4>() {
             // SAFETY: `self` proves that the machine has AVX2.
             let offset =
                 self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
@@ -392,33 +402,35 @@ impl Avx2 {
             }
         }
         if same && rows == (0..N) {
-            return self.panel_dots::<BITS, N>(sums, w, factors[0], x);
+            return self.panel_dots::<BITS, OFFSET, N>(sums, w, factors[0], x, begin[0]);
         }
-        self.runs::<BITS, N>(sums, w, factors, x, rows)
+        self.runs::<BITS, OFFSET, N>(sums, w, factors, x, rows, begin)
     }
 
     /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened
     /// as soon as no more fit into it, or four.
     #[inline(always)]
-    fn runs<const BITS: u32, const N: usize>(
+    fn runs<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         sums: [W; N],
         w: impl Quads<Avx2>,
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
+        begin: [&[u32; N]; 2],
     ) -> [W; N] {
-        if const { N <= MOST && fit(BITS) < 4 } {
-            return self.half_runs::<BITS, N>(BOTH, sums, w, factors, x, rows);
+        if const { N <= MOST && run(BITS, OFFSET, 4) < 4 } {
+            return self.half_runs::<BITS, OFFSET, N>(BOTH, sums, w, factors, x, rows, begin);
         }
-        let sums = self.half_runs::<BITS, N>(0..1, sums, w, factors, x, rows.clone());
+        let sums = self.half_runs::<BITS, OFFSET, N>(0..1, sums, w, factors, x, rows.clone(), begin);
         compiler_fence(Ordering::SeqCst);
-        self.half_runs::<BITS, N>(1..2, sums, w, factors, x, rows)
+        self.half_runs::<BITS, OFFSET, N>(1..2, sums, w, factors, x, rows, begin)
     }
 
     /// The same in some halves of vectors.
+    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
-    fn half_runs<const BITS: u32, const N: usize>(
+    fn half_runs<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
         halves: Range<usize>,
         mut sums: [W; N],
@@ -426,21 +438,26 @@ impl Avx2 {
         factors: [W; 2],
         x: &[[u32; N]; 8],
         rows: Range<usize>,
+        begin: [&[u32; N]; 2],
     ) -> [W; N] {
         macro_rules! run {
             ($first:literal: $($k:literal)*) => {{
                 let quads = [$(w.quad(self, $k)),*];
+                let begin = self.begin::<BITS, OFFSET, 4, N>(begin[$first / 4]);
                 for n in rows.clone() {
-                    let mut short = self.splat(0);
-                    $(short = self.short_dot(halves.clone(), short, $k == $first, quads[$k - $first], x[$k][n]);)*
+                    let mut short = begin[n];
+                    $({
+                        let first = $k == $first && !wraps::<BITS, OFFSET, 4>();
+                        short = self.short_dot(halves.clone(), short, first, quads[$k - $first], x[$k][n]);
+                    })*
                     sums[n] = self.add_products(halves.clone(), sums[n], short, factors[$first / 4]);
                 }
             }};
         }
-        if const { fit(BITS) >= 4 } {
+        if const { run(BITS, OFFSET, 4) >= 4 } {
             run!(0: 0 1 2 3);
             run!(4: 4 5 6 7);
-        } else if const { fit(BITS) >= 2 } {
+        } else if const { run(BITS, OFFSET, 4) >= 2 } {
             run!(0: 0 1);
             run!(2: 2 3);
             run!(4: 4 5);
@@ -455,6 +472,12 @@ impl Avx2 {
             });
         }
         sums
+    }
+
+    /// What sums of 16 bits of so many vectors begin with, if they may wrap.
+    #[inline(always)]
+    fn begin<const BITS: u32, const OFFSET: u32, const COUNT: usize, const N: usize>(self, begin: &[u32; N]) -> [W; N] {
+        self.splats(wraps::<BITS, OFFSET, COUNT>(), begin)
     }
 
     /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
@@ -558,9 +581,14 @@ const fn fit(bits: u32) -> usize {
     i16::MAX as usize / (2 * 127 * ((1 << bits) - 1))
 }
 
-/// Whether the sums of 16 products, and what an offset of half of the values adds to them, fit into 16 bits.
-const fn short(bits: u32) -> bool {
-    16 * 127 * ((1 << bits) - 1) + 16 * 127 * (1 << bits) / 2 <= i16::MAX as usize
+/// See [`Products::wrap`].
+const fn wraps<const BITS: u32, const OFFSET: u32, const COUNT: usize>() -> bool {
+    Products { bits: BITS, offset: OFFSET, count: COUNT }.wrap()
+}
+
+/// How many vectors of `count` are added in 16 bits: all of them if they may wrap.
+const fn run(bits: u32, offset: u32, count: usize) -> usize {
+    if (Products { bits, offset, count }).wrap() { count } else { fit(bits) }
 }
 
 /// The same, in the order of the source: what the compiler reorders needs more registers than there are.

@@ -1,8 +1,8 @@
 //! AVX-512 with VNNI: one register a vector.
 #![allow(unsafe_code)]
 
-use super::{Quads, Words, byte_factors};
-use crate::isa::Avx512;
+use super::{Products, Quads, Words, byte_factors};
+use crate::isa::{Avx512, Set};
 use std::arch::x86_64::*;
 
 /// A method of one instruction, or of some that need nothing but the set. The comment holds for all of them.
@@ -31,6 +31,8 @@ impl Words for Avx512 {
     const STREAMS: bool = false;
     const ONCE: bool = false;
     const WIDE: u32 = 9;
+    const PAIRS: bool = false;
+    const BLOCK_SUMS: bool = Set::Avx512.has_block_sums();
 
     simply! {
         load(bytes: &[u8; 64]) -> __m512i = _mm512_loadu_si512(bytes.as_ptr().cast());
@@ -62,16 +64,16 @@ impl Words for Avx512 {
         true
     }
     #[inline(always)]
-    fn begin_dots(self, _bits: u32, begin: u32) -> __m512i {
+    fn begin_dots(self, _of: Products, begin: u32) -> __m512i {
         self.splat(begin)
     }
     #[inline(always)]
-    fn add_dot(self, dots: __m512i, _bits: u32, _k: usize, w: __m512i, x: u32) -> __m512i {
+    fn add_dot(self, dots: __m512i, _of: Products, _k: usize, w: __m512i, x: u32) -> __m512i {
         // SAFETY: `self` proves that the machine has AVX-512.
         unsafe { in_order(self.dot(dots, w, x)) }
     }
     #[inline(always)]
-    fn end_dots(self, dots: __m512i, _bits: u32) -> __m512i {
+    fn end_dots(self, dots: __m512i, _of: Products) -> __m512i {
         dots
     }
 
@@ -87,12 +89,13 @@ impl Words for Avx512 {
         if P > 1 {
             return self.dots::<BITS, N, P>(sums, w, x);
         }
+        let of = Products { bits: BITS, offset: OFFSET, count: 8 };
         macro_rules! step {
             ($($k:literal)*) => {$({
                 let w = self.quads(w, $k);
                 for n in 0..N {
                     for p in 0..P {
-                        sums[p][n] = self.add_dot(sums[p][n], BITS, $k, w[p], x[$k][n]);
+                        sums[p][n] = self.add_dot(sums[p][n], of, $k, w[p], x[$k][n]);
                     }
                 }
             })*};

@@ -32,6 +32,29 @@ impl<I: Words> Quads<I> for &[[u8; 64]; 8] {
     }
 }
 
+/// What is summed: products of some vectors with activations, which are of -127 to 127.
+#[derive(Clone, Copy)]
+pub struct Products {
+    /// All values are below 2 to the power of this.
+    pub bits: u32,
+    /// What is subtracted from each value: sums begin with what that adds.
+    pub offset: u32,
+    /// Vectors: eight, those of a group, or four.
+    pub count: usize,
+}
+
+impl Products {
+    /// Whether sums of products of 16 bits, two of a word, are right in the end if they begin with what the offset adds: what they are
+    /// then fits into 16 bits, and so do two products of a value without the offset. On the way sums may wrap.
+    pub const fn wrap(self) -> bool {
+        const MOST: u32 = i16::MAX as u32;
+        let value = (1 << self.bits) - 1;
+        // As far as values are from 0 on both sides of it.
+        let far = if self.offset > value - self.offset { self.offset } else { value - self.offset };
+        self.offset > 0 && 2 * 127 * value <= MOST && 2 * 127 * far * self.count as u32 <= MOST
+    }
+}
+
 /// 16 lanes of words; lanes are rows of a weight. Integers wrap.
 pub trait Words: Floats {
     /// 16 words, or 64 bytes: byte b of word i is byte 4 i + b.
@@ -57,6 +80,12 @@ pub trait Words: Floats {
     const ONCE: bool;
     /// Bits of values from which on many rows take them as numbers of 16 bits, two in a word: see [`Words::wide_dots`].
     const WIDE: u32;
+
+    /// Whether products are added in 16 bits where that is right, see [`Products::wrap`]: then a word of what sums begin with has
+    /// the offset's part of bytes 0 and 1 in its low half, that of 2 and 3 in the upper.
+    const PAIRS: bool;
+    /// See [`Set::has_block_sums`](super::Set::has_block_sums).
+    const BLOCK_SUMS: bool;
 
     /// Words as they lie in memory.
     fn load(self, bytes: &[u8; 64]) -> Self::W;
@@ -92,18 +121,16 @@ pub trait Words: Floats {
 
     /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an offset.
     fn left(self, bits: u32, up: u32) -> bool;
-    /// What [`Words::add_dot`] begins with: this word everywhere, 0 or what an offset of half of the values adds to 16 of them
-    /// (see [`Words::offset_dots`]).
-    fn begin_dots(self, bits: u32, begin: u32) -> Self::Dots;
-    /// [`Words::dot`] of vector `k` of a row of them, the first one being 0; all bytes of `w` are below 2 to the power of `bits`.
-    fn add_dot(self, dots: Self::Dots, bits: u32, k: usize, w: Self::W, x: u32) -> Self::Dots;
+    /// What [`Words::add_dot`] begins with: this word everywhere, what an offset adds.
+    fn begin_dots(self, of: Products, begin: u32) -> Self::Dots;
+    /// [`Words::dot`] of vector `k` of them, the first one being 0.
+    fn add_dot(self, dots: Self::Dots, of: Products, k: usize, w: Self::W, x: u32) -> Self::Dots;
     /// The sums of all vectors.
-    fn end_dots(self, dots: Self::Dots, bits: u32) -> Self::W;
-    /// The sums of all vectors, of which there are `count`, times byte `at` of each word of `a`, which has a sign; `offset`: whether
-    /// they may have begun with another word than 0.
+    fn end_dots(self, dots: Self::Dots, of: Products) -> Self::W;
+    /// The sums of all vectors, times byte `at` of each word of `a`, which has a sign.
     #[inline(always)]
-    fn end_scaled(self, dots: Self::Dots, bits: u32, _count: usize, _offset: bool, a: Self::W, at: usize) -> Self::W {
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, bits))
+    fn end_scaled(self, dots: Self::Dots, of: Products, a: Self::W, at: usize) -> Self::W {
+        self.mul(self.signed_byte(a, at), self.end_dots(dots, of))
     }
 
     /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds to `sums[p][n]` those of quad k with `x[k][n]`. All

@@ -1,7 +1,7 @@
 //! Plain Rust.
 
-use super::Words;
-use crate::isa::{F16x, LANES, Portable};
+use super::{Products, Words};
+use crate::isa::{F16x, LANES, Portable, Set};
 
 #[inline(always)]
 fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
@@ -20,6 +20,8 @@ impl Words for Portable {
     const STREAMS: bool = false;
     const ONCE: bool = false;
     const WIDE: u32 = 8;
+    const PAIRS: bool = false;
+    const BLOCK_SUMS: bool = Set::Portable.has_block_sums();
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u32; LANES] {
@@ -92,15 +94,15 @@ impl Words for Portable {
         true
     }
     #[inline(always)]
-    fn begin_dots(self, _bits: u32, begin: u32) -> [u32; LANES] {
+    fn begin_dots(self, _of: Products, begin: u32) -> [u32; LANES] {
         self.splat(begin)
     }
     #[inline(always)]
-    fn add_dot(self, dots: [u32; LANES], _bits: u32, _k: usize, w: [u32; LANES], x: u32) -> [u32; LANES] {
+    fn add_dot(self, dots: [u32; LANES], _of: Products, _k: usize, w: [u32; LANES], x: u32) -> [u32; LANES] {
         self.dot(dots, w, x)
     }
     #[inline(always)]
-    fn end_dots(self, dots: [u32; LANES], _bits: u32) -> [u32; LANES] {
+    fn end_dots(self, dots: [u32; LANES], _of: Products) -> [u32; LANES] {
         dots
     }
 

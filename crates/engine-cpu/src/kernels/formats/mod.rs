@@ -258,9 +258,9 @@ macro_rules! with_format {
             (DType::IQ4_NL, false) => $f::<$isa, Iq4Nl>($($arg),*),
             (DType::IQ4_XS, false) => $f::<$isa, Iq4Xs>($($arg),*),
             (DType::MXFP4, false) => $f::<$isa, Mxfp4>($($arg),*),
-            (DType::Q4_K, true) => $f::<$isa, Q4K<true>>($($arg),*),
-            (DType::Q5_K, true) => $f::<$isa, Q5K<true>>($($arg),*),
-            (DType::Q6_K, true) => $f::<$isa, Q6K<true>>($($arg),*),
+            (DType::Q4_K, true) if const { <$isa as crate::isa::Words>::BLOCK_SUMS } => $f::<$isa, Q4K<true>>($($arg),*),
+            (DType::Q5_K, true) if const { <$isa as crate::isa::Words>::BLOCK_SUMS } => $f::<$isa, Q5K<true>>($($arg),*),
+            (DType::Q6_K, true) if const { <$isa as crate::isa::Words>::BLOCK_SUMS } => $f::<$isa, Q6K<true>>($($arg),*),
             (other, _) => unreachable!("{other} is not in the table of this kernel, which prepare has checked"),
         }
     }};

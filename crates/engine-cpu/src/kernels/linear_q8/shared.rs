@@ -7,7 +7,7 @@
 use super::super::formats::{Format, Head};
 use super::side::{Columns, FIRST, SCALES};
 use super::step::{InRegisters, OfPanel, Sums};
-use crate::isa::{Ahead, Words};
+use crate::isa::{Ahead, Products, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where [`Columns`] have what minima of halves take.
@@ -144,6 +144,11 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     }
 }
 
+/// Those of so many vectors.
+const fn products<F: Format>(count: usize) -> Products {
+    Products { bits: F::BITS, offset: F::OFFSET, count }
+}
+
 /// How many bits too far up values stay.
 #[inline(always)]
 fn left<I: Words, F: Format>(isa: I) -> [u32; 4] {
@@ -168,11 +173,12 @@ fn pair<I: Words, F: Format, const N: usize>(
     sums: &mut OfPanel<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 2];
+    let of = products::<F>(8);
+    let mut dots = [[isa.begin_dots(of, 0); N]; 2];
     macro_rules! begin {
         ($g:literal) => {{
             for n in 0..N {
-                dots[$g][n] = isa.begin_dots(F::BITS, if F::OFFSET > 0 { x[first + $g][FIRST][n] } else { 0 });
+                dots[$g][n] = isa.begin_dots(of, if F::OFFSET > 0 { x[first + $g][FIRST][n] } else { 0 });
             }
         }};
     }
@@ -182,8 +188,8 @@ fn pair<I: Words, F: Format, const N: usize>(
             let q = F::words(isa, blocks, head, first, $i);
             let q = [isa.shr(q[0], F::SHIFTS[0] - left[0]), isa.shr(q[1], F::SHIFTS[1] - left[1])];
             for n in 0..N {
-                dots[0][n] = isa.add_dot(dots[0][n], F::BITS, $i, q[0], x[first][$i][n]);
-                dots[1][n] = isa.add_dot(dots[1][n], F::BITS, $i, q[1], x[first + 1][$i][n]);
+                dots[0][n] = isa.add_dot(dots[0][n], of, $i, q[0], x[first][$i][n]);
+                dots[1][n] = isa.add_dot(dots[1][n], of, $i, q[1], x[first + 1][$i][n]);
             }
             // The compiler would mix the loads, and memory is only read at its speed if it is read in order.
             compiler_fence(Ordering::SeqCst);
@@ -199,9 +205,9 @@ fn pair<I: Words, F: Format, const N: usize>(
             for n in 0..N {
                 let x = &x[j];
                 let mut u = if N > 2 && !F::WHOLE {
-                    isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], F::BITS)))
+                    isa.product(d, isa.to_floats(isa.end_dots(dots[$g][n], of)))
                 } else {
-                    let scaled = isa.end_scaled(dots[$g][n], F::BITS, 8, F::OFFSET > 0, head.scale[j / 4], j % 4);
+                    let scaled = isa.end_scaled(dots[$g][n], of, head.scale[j / 4], j % 4);
                     let scaled = isa.sar(scaled, left[$g]);
                     if F::WHOLE {
                         sums.add_words(isa, n, scaled);
@@ -239,12 +245,13 @@ fn half<I: Words, F: Format, const N: usize>(
     totals: &mut Totals<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let mut dots = [[isa.begin_dots(F::BITS, 0); N]; 4];
+    let of = products::<F>(4);
+    let mut dots = [[isa.begin_dots(of, 0); N]; 4];
     macro_rules! begin {
         ($g:literal) => {{
             for n in 0..N {
                 let begin = if F::OFFSET > 0 { x[first + $g][FIRST + half][n] } else { 0 };
-                dots[$g][n] = isa.begin_dots(F::BITS, begin);
+                dots[$g][n] = isa.begin_dots(of, begin);
             }
         }};
     }
@@ -263,7 +270,7 @@ fn half<I: Words, F: Format, const N: usize>(
                     let q = isa.shr(q, F::SHIFTS[$g] - left[$g]);
                     for n in 0..N {
                         let x = x[first + $g][4 * half + $i][n];
-                        dots[$g][n] = isa.add_dot(dots[$g][n], F::BITS, $i, q, x);
+                        dots[$g][n] = isa.add_dot(dots[$g][n], of, $i, q, x);
                     }
                 }};
             }
@@ -275,7 +282,7 @@ fn half<I: Words, F: Format, const N: usize>(
         ($g:literal) => {{
             let j = 2 * (first + $g) + half;
             for n in 0..N {
-                let scaled = isa.end_scaled(dots[$g][n], F::BITS, 4, F::OFFSET > 0, head.scale[j / 4], j % 4);
+                let scaled = isa.end_scaled(dots[$g][n], of, head.scale[j / 4], j % 4);
                 totals[$g][n] = if half == 0 { scaled } else { isa.add(totals[$g][n], scaled) };
             }
         }};

@@ -3,7 +3,7 @@
 use super::super::formats::Format;
 use super::super::product::Activations;
 use super::unpacked::is_wide;
-use crate::isa::{LANES, Portable, Words};
+use crate::isa::{LANES, Portable, Products, Words};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -57,18 +57,24 @@ pub(super) enum Start {
     Offset(u32),
     /// The same for both halves, and their sums as in [`Start::Minima`].
     Offsets(u32),
+    /// The same of the group and of both halves, for sums of 16 bits: see [`Words::PAIRS`].
+    OffsetPairs(u32),
+    OffsetsPairs(u32),
     /// In the first word of every other group its sum and that of the next one, the first in the low 16 bits: what minima are
     /// multiplied with where activations have one scale for a whole block.
     Pairs,
 }
 
 impl Start {
-    pub(super) const fn of<F: Format>() -> Start {
+    pub(super) const fn of<I: Words, F: Format>() -> Start {
+        let products = Products { bits: F::BITS, offset: F::OFFSET, count: if F::HALVES { 4 } else { 8 } };
         assert!(!(F::WHOLE && F::HALVES && F::MINIMUM), "minima of halves have no sums of pairs");
         match (F::HALVES, F::MINIMUM) {
             (false, true) if F::WHOLE => Start::Pairs,
             (false, true) => Start::Minimum,
             (true, true) => Start::Minima,
+            (false, false) if I::PAIRS && products.wrap() => Start::OffsetPairs(F::OFFSET),
+            (true, false) if I::PAIRS && products.wrap() => Start::OffsetsPairs(F::OFFSET),
             (false, false) => Start::Offset(F::OFFSET),
             (true, false) => Start::Offsets(F::OFFSET),
         }
@@ -76,14 +82,26 @@ impl Start {
 }
 
 impl Start {
-    /// Of a group whose first half and sum are these.
+    /// Of a group with these values and this sum.
     #[inline(always)]
-    fn words(self, half: [u32; 4], total: u32) -> [u32; 3] {
+    fn words(self, group: [u32; 8], total: u32) -> [u32; 3] {
+        // The sums of bytes 0 and 1, and of 2 and 3, of the first half and of the second.
+        let pairs = || {
+            let mut pairs = [[0u32; 2]; 2];
+            for (k, word) in group.iter().enumerate() {
+                let [a, b, c, d] = word.to_le_bytes().map(|b| i32::from(b as i8) as u32);
+                let [low, high] = &mut pairs[k / 4];
+                *low = low.wrapping_add(a).wrapping_add(b);
+                *high = high.wrapping_add(c).wrapping_add(d);
+            }
+            pairs
+        };
+        let both = |low: u32, high: u32| low & 0xffff | high << 16;
         let halves = || {
-            let bytes = half.map(u32::to_le_bytes);
-            let first = bytes.as_flattened().iter().map(|b| i32::from(*b as i8)).sum::<i32>() as u32;
+            let [[low, high], _] = pairs();
+            let first = low.wrapping_add(high);
             let second = total.wrapping_sub(first);
-            (first, second, (first & 0xffff) | second << 16)
+            (first, second, both(first, second))
         };
         let less = |sum: u32, offset: u32| sum.wrapping_mul(offset).wrapping_neg();
         match self {
@@ -95,6 +113,14 @@ impl Start {
             Start::Offsets(offset) => {
                 let (first, second, both) = halves();
                 [less(first, offset), less(second, offset), both]
+            }
+            Start::OffsetPairs(offset) => {
+                let [[a, b], [c, d]] = pairs();
+                [both(less(a.wrapping_add(c), offset), less(b.wrapping_add(d), offset)), 0, 0]
+            }
+            Start::OffsetsPairs(offset) => {
+                let [first, second] = pairs().map(|[low, high]| both(less(low, offset), less(high, offset)));
+                [first, second, 0]
             }
         }
     }
@@ -111,9 +137,13 @@ pub(super) fn put_start<const N: usize>(start: Start, groups: &mut [Columns<N>])
         }
         return;
     }
-    for [first, second, third, fourth, .., total, a, b, c] in groups {
+    for [values @ .., _, total, a, b, c] in groups {
         for n in 0..N {
-            [a[n], b[n], c[n]] = start.words([first[n], second[n], third[n], fourth[n]], total[n]);
+            let mut group = [0; 8];
+            for k in 0..8 {
+                group[k] = values[k][n];
+            }
+            [a[n], b[n], c[n]] = start.words(group, total[n]);
         }
     }
 }
@@ -130,7 +160,7 @@ pub(super) enum Form {
 impl Form {
     /// What products with weights of a format want; few rows, which use a group as soon as it is unpacked, have no other numbers.
     pub(super) const fn of<I: Words, F: Format>(direct: bool) -> Form {
-        if !direct && is_wide::<I, F>() { Form::Wide } else { Form::Columns(Start::of::<F>()) }
+        if !direct && is_wide::<I, F>() { Form::Wide } else { Form::Columns(Start::of::<I, F>()) }
     }
 
     /// Of a row.
