@@ -36,7 +36,7 @@ macro_rules! steps {
 }
 impl Words for Avx2 {
     type W = W;
-    /// Those of 16 bits, and those that were widened.
+    /// Sums of 16 bits: of as many vectors as fit, and of the others.
     type Dots = [W; 2];
 
     const DIRECT: usize = 8;
@@ -129,39 +129,25 @@ impl Words for Avx2 {
 
     #[inline(always)]
     fn begin_dots(self, of: Products, begin: u32) -> [W; 2] {
-        if of.wrap() { [self.splat(begin), self.splat(0)] } else { [self.splat(0), self.splat(begin)] }
-    }
-
-    /// Sums of 16 bits are widened when the next ones begin, unless they may wrap.
-    #[inline(always)]
-    fn add_dot(self, [sums16, mut sums]: [W; 2], of: Products, k: usize, w: W, x: u32) -> [W; 2] {
-        let fit = fit(of.bits);
-        if fit == 0 {
-            return [sums16, self.dot(sums, w, x)];
-        }
-        let first = !of.wrap() && k.is_multiple_of(fit);
-        if first && k > 0 {
-            sums = self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001));
-        }
-        [self.short_dot(BOTH, sums16, first, w, x), sums]
+        [self.splat(if of.wrap() { begin } else { 0 }), self.splat(0)]
     }
 
     #[inline(always)]
-    fn end_dots(self, [sums16, sums]: [W; 2], of: Products) -> W {
-        match fit(of.bits) {
-            0 => sums,
-            _ if of.wrap() => self.products(sums16, self.splat(0x0001_0001)),
-            _ => self.add_products(BOTH, sums, sums16, self.splat(0x0001_0001)),
-        }
+    fn add_dot(self, mut dots: [W; 2], of: Products, k: usize, w: W, x: u32) -> [W; 2] {
+        let (i, first) = if of.wrap() { (0, false) } else { (k / fit(of.bits), k.is_multiple_of(fit(of.bits))) };
+        dots[i] = self.short_dot(BOTH, dots[i], first, w, x);
+        dots
     }
 
-    /// What did not leave 16 bits is widened by the factor.
+    #[inline(always)]
+    fn end_dots(self, dots: [W; 2], of: Products) -> W {
+        self.widened(dots, of, self.splat(0x0001_0001))
+    }
+
+    /// They are widened by the factor.
     #[inline(always)]
     fn end_scaled(self, dots: [W; 2], of: Products, a: W, at: usize) -> W {
-        if of.wrap() || of.offset == 0 && fit(of.bits) >= of.count {
-            return self.products(dots[0], self.byte_factors(a, [at, at]));
-        }
-        self.mul(self.signed_byte(a, at), self.end_dots(dots, of))
+        self.widened(dots, of, self.byte_factors(a, [at, at]))
     }
 
     #[inline(always)]
@@ -472,6 +458,13 @@ impl Avx2 {
             });
         }
         sums
+    }
+
+    /// [`Words::Dots`] times a factor, in both halves of a word.
+    #[inline(always)]
+    fn widened(self, dots: [W; 2], of: Products, factor: W) -> W {
+        let sums = self.products(dots[0], factor);
+        if of.wrap() || of.count <= fit(of.bits) { sums } else { self.add_products(BOTH, sums, dots[1], factor) }
     }
 
     /// What sums of 16 bits of so many vectors begin with, if they may wrap.

@@ -144,9 +144,11 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     }
 }
 
-/// Those of so many vectors.
-const fn products<F: Format>(count: usize) -> Products {
-    Products { bits: F::BITS, offset: F::OFFSET, count }
+/// Those of so many vectors. Sets that add in 16 bits have room for two sums, without an offset but where it lets them wrap.
+const fn products<I: Words, F: Format>(count: usize) -> Products {
+    let of = Products { bits: F::BITS, offset: F::OFFSET, count };
+    assert!(!I::PAIRS || of.wrap() || F::OFFSET == 0 && F::BITS <= 5);
+    of
 }
 
 /// How many bits too far up values stay.
@@ -173,7 +175,7 @@ fn pair<I: Words, F: Format, const N: usize>(
     sums: &mut OfPanel<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let of = products::<F>(8);
+    let of = products::<I, F>(8);
     let mut dots = [[isa.begin_dots(of, 0); N]; 2];
     macro_rules! begin {
         ($g:literal) => {{
@@ -245,7 +247,7 @@ fn half<I: Words, F: Format, const N: usize>(
     totals: &mut Totals<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let of = products::<F>(4);
+    let of = products::<I, F>(4);
     let mut dots = [[isa.begin_dots(of, 0); N]; 4];
     macro_rules! begin {
         ($g:literal) => {{
