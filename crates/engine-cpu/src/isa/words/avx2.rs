@@ -48,7 +48,7 @@ impl Words for Avx2 {
     const ONCE: bool = true;
     /// Not even two products of 8 bits fit into 16.
     const WIDE: u32 = 8;
-    const PAIRS: bool = true;
+    const SHORT: bool = true;
     const BLOCK_SUMS: bool = Set::Avx2.has_block_sums();
 
     halfwise! {
@@ -215,9 +215,8 @@ impl Words for Avx2 {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        halves: &[u32; N],
     ) -> [[Self::F; N]; P] {
-        let words = self.scaled_words::<BITS, OFFSET, N, P>(false, w, factors, x, rows.clone(), begin, halves);
+        let words = self.scaled_words::<BITS, OFFSET, N, P>(false, w, factors, x, rows.clone(), begin);
         let mut floats = [[self.splat_float(0.0); N]; P];
         for p in 0..P {
             for n in rows.clone() {
@@ -236,12 +235,11 @@ impl Words for Avx2 {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        halves: &[u32; N],
     ) -> [[W; N]; P] {
         let mut sums = [[self.splat(0); N]; P];
         for p in 0..P {
             let (rows, factors) = (rows.clone(), factors[p]);
-            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors, x, rows, begin, halves);
+            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors, x, rows, begin);
         }
         sums
     }
@@ -364,8 +362,7 @@ impl Avx2 {
         sums
     }
 
-    /// The factors come for free where products are widened, and offsets, where sums don't begin with them, are one more product of
-    /// 16 bits.
+    /// The factors come for free where products are widened.
     #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn panel_scaled_words<const BITS: u32, const OFFSET: u32, const N: usize>(
@@ -376,17 +373,8 @@ impl Avx2 {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        halves: &[u32; N],
     ) -> [W; N] {
-        let mut sums = [self.splat(0); N];
-        if OFFSET > 0 && !wraps::<BITS, OFFSET, 4>() {
-            // SAFETY: `self` proves that the machine has AVX2.
-            let offset =
-                self.both(factors).map(|f| unsafe { _mm256_mullo_epi16(f, _mm256_set1_epi16(-(OFFSET as i16))) });
-            for n in rows.clone() {
-                sums[n] = self.products(offset, self.splat(halves[n]));
-            }
-        }
+        let sums = [self.splat(0); N];
         if same && rows == (0..N) {
             return self.panel_dots::<BITS, OFFSET, N>(sums, w, factors[0], x, begin[0]);
         }
@@ -394,7 +382,7 @@ impl Avx2 {
     }
 
     /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened
-    /// as soon as no more fit into it, or four.
+    /// after four.
     #[inline(always)]
     fn runs<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -405,9 +393,6 @@ impl Avx2 {
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
     ) -> [W; N] {
-        if const { N <= MOST && run(BITS, OFFSET, 4) < 4 } {
-            return self.half_runs::<BITS, OFFSET, N>(BOTH, sums, w, factors, x, rows, begin);
-        }
         let sums = self.half_runs::<BITS, OFFSET, N>(0..1, sums, w, factors, x, rows.clone(), begin);
         compiler_fence(Ordering::SeqCst);
         self.half_runs::<BITS, OFFSET, N>(1..2, sums, w, factors, x, rows, begin)
@@ -426,6 +411,7 @@ impl Avx2 {
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
     ) -> [W; N] {
+        assert!(run(BITS, OFFSET, 4) >= 4);
         macro_rules! run {
             ($first:literal: $($k:literal)*) => {{
                 let quads = [$(w.quad(self, $k)),*];
@@ -440,23 +426,8 @@ impl Avx2 {
                 }
             }};
         }
-        if const { run(BITS, OFFSET, 4) >= 4 } {
-            run!(0: 0 1 2 3);
-            run!(4: 4 5 6 7);
-        } else if const { run(BITS, OFFSET, 4) >= 2 } {
-            run!(0: 0 1);
-            run!(2: 2 3);
-            run!(4: 4 5);
-            run!(6: 6 7);
-        } else {
-            steps!(k in 0 1 2 3 4 5 6 7 => {
-                let quad = w.quad(self, k);
-                for n in rows.clone() {
-                    let products = self.short_dot(halves.clone(), self.splat(0), true, quad, x[k][n]);
-                    sums[n] = self.add_products(halves.clone(), sums[n], products, factors[k / 4]);
-                }
-            });
-        }
+        run!(0: 0 1 2 3);
+        run!(4: 4 5 6 7);
         sums
     }
 

@@ -31,7 +31,7 @@ impl Words for Avx512 {
     const STREAMS: bool = false;
     const ONCE: bool = false;
     const WIDE: u32 = 9;
-    const PAIRS: bool = false;
+    const SHORT: bool = false;
     const BLOCK_SUMS: bool = Set::Avx512.has_block_sums();
 
     simply! {

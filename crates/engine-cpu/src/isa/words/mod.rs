@@ -83,7 +83,7 @@ pub trait Words: Floats {
 
     /// Whether products are added in 16 bits where that is right, see [`Products::wrap`]: then a word of what sums begin with has
     /// the offset's part of bytes 0 and 1 in its low half, that of 2 and 3 in the upper.
-    const PAIRS: bool;
+    const SHORT: bool;
     /// See [`Set::has_block_sums`](super::Set::has_block_sums).
     const BLOCK_SUMS: bool;
 
@@ -212,7 +212,7 @@ pub trait Words: Floats {
 
     /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
     /// the first and the second factor, of those `rows` of `N`; exact, and a zero has no sign. `begin` is what the offset adds
-    /// to both sums, `halves` what [`Words::weighted`] takes: a set uses what suits it.
+    /// to both sums.
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
@@ -221,7 +221,6 @@ pub trait Words: Floats {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        _halves: &[u32; N],
     ) -> [[Self::F; N]; P] {
         let mut sums = [[self.splat_float(0.0); N]; P];
         // Written out: what unpacks vectors should know which they are.
@@ -262,7 +261,6 @@ pub trait Words: Floats {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        _halves: &[u32; N],
     ) -> [[Self::W; N]; P] {
         let mut sums = [[self.splat(0); N]; P];
         let mut dots = [[self.splat(0); N]; P];
@@ -355,4 +353,23 @@ fn byte_factors(at: [usize; 2]) -> [i8; 16] {
         [order[1], order[3]] = at.map(|at| (4 * word + at) as i8);
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Products;
+
+    #[test]
+    fn sums_wrap_only_where_they_are_right_in_the_end() {
+        let wrap = |bits, offset, count| Products { bits, offset, count }.wrap();
+        // Q6_K by halves of a group, Q5_0, Q4_0, Q3_K.
+        assert!(wrap(6, 32, 4) && wrap(5, 16, 8) && wrap(4, 8, 8) && wrap(3, 4, 4));
+        // Too many; too far on one side; two products that don't fit; nothing that brings them back.
+        assert!(!wrap(6, 32, 5) && !wrap(5, 12, 8) && !wrap(8, 128, 1) && !wrap(5, 0, 8));
+        for (bits, offset, count) in [(6, 32, 4), (5, 16, 8), (4, 8, 8), (3, 4, 4)] {
+            // The least value times the least activation, in all bytes of a half of a word.
+            let most = (0..2 * count).map(|_| offset as i32 * 127).sum::<i32>();
+            assert!(i16::try_from(most).is_ok(), "{most}");
+        }
+    }
 }

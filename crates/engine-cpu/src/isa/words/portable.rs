@@ -20,7 +20,7 @@ impl Words for Portable {
     const STREAMS: bool = false;
     const ONCE: bool = false;
     const WIDE: u32 = 8;
-    const PAIRS: bool = false;
+    const SHORT: bool = false;
     const BLOCK_SUMS: bool = Set::Portable.has_block_sums();
 
     #[inline(always)]

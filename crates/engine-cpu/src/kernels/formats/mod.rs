@@ -189,7 +189,6 @@ pub(super) trait Format: Copy {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        halves: &[u32; N],
     ) -> [[I::F; N]; P];
 
     /// See [`Words::scaled_words`].
@@ -200,7 +199,6 @@ pub(super) trait Format: Copy {
         x: &[[u32; N]; 8],
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
-        halves: &[u32; N],
     ) -> [[I::W; N]; P];
 }
 

@@ -77,9 +77,8 @@ macro_rules! format {
                 x: &[[u32; N]; 8],
                 rows: Range<usize>,
                 begin: [&[u32; N]; 2],
-                halves: &[u32; N],
             ) -> [[I::F; N]; P] {
-                isa.scaled_dots::<$bits, $offset, N, P>(q, scale, x, rows, begin, halves)
+                isa.scaled_dots::<$bits, $offset, N, P>(q, scale, x, rows, begin)
             }
 
             #[inline(always)]
@@ -90,9 +89,8 @@ macro_rules! format {
                 x: &[[u32; N]; 8],
                 rows: Range<usize>,
                 begin: [&[u32; N]; 2],
-                halves: &[u32; N],
             ) -> [[I::W; N]; P] {
-                isa.scaled_words::<$bits, $offset, N, P>(!Self::HALVES, q, scale, x, rows, begin, halves)
+                isa.scaled_words::<$bits, $offset, N, P>(!Self::HALVES, q, scale, x, rows, begin)
             }
         }
     };

@@ -53,13 +53,9 @@ pub(super) enum Start {
     Minimum,
     /// In the last word the sums of both halves, the first in the low 16 bits: the same for minima of halves.
     Minima,
-    /// The sum of the group times an offset, negative: what sums of products without the offset begin with.
-    Offset(u32),
-    /// The same for both halves, and their sums as in [`Start::Minima`].
-    Offsets(u32),
-    /// The same of the group and of both halves, for sums of 16 bits: see [`Words::PAIRS`].
-    OffsetPairs(u32),
-    OffsetsPairs(u32),
+    /// What sums of products begin with that are without an offset: the sum of the group, or in two words those of its halves, times
+    /// the offset, negative. For sums of 16 bits in two parts, see [`Words::SHORT`].
+    Offset { offset: u32, halves: bool, short: bool },
     /// In the first word of every other group its sum and that of the next one, the first in the low 16 bits: what minima are
     /// multiplied with where activations have one scale for a whole block.
     Pairs,
@@ -73,57 +69,48 @@ impl Start {
             (false, true) if F::WHOLE => Start::Pairs,
             (false, true) => Start::Minimum,
             (true, true) => Start::Minima,
-            (false, false) if I::PAIRS && products.wrap() => Start::OffsetPairs(F::OFFSET),
-            (true, false) if I::PAIRS && products.wrap() => Start::OffsetsPairs(F::OFFSET),
-            (false, false) => Start::Offset(F::OFFSET),
-            (true, false) => Start::Offsets(F::OFFSET),
+            (halves, false) => Start::Offset { offset: F::OFFSET, halves, short: I::SHORT && products.wrap() },
         }
     }
-}
 
-impl Start {
     /// Of a group with these values and this sum.
     #[inline(always)]
     fn words(self, group: [u32; 8], total: u32) -> [u32; 3] {
-        // The sums of bytes 0 and 1, and of 2 and 3, of the first half and of the second.
-        let pairs = || {
-            let mut pairs = [[0u32; 2]; 2];
-            for (k, word) in group.iter().enumerate() {
-                let [a, b, c, d] = word.to_le_bytes().map(|b| i32::from(b as i8) as u32);
-                let [low, high] = &mut pairs[k / 4];
-                *low = low.wrapping_add(a).wrapping_add(b);
-                *high = high.wrapping_add(c).wrapping_add(d);
-            }
-            pairs
-        };
         let both = |low: u32, high: u32| low & 0xffff | high << 16;
-        let halves = || {
-            let [[low, high], _] = pairs();
-            let first = low.wrapping_add(high);
-            let second = total.wrapping_sub(first);
-            (first, second, both(first, second))
-        };
         let less = |sum: u32, offset: u32| sum.wrapping_mul(offset).wrapping_neg();
         match self {
             // Pairs are not of one group: see `put_start`.
             Start::None | Start::Pairs => [0; 3],
             Start::Minimum => [(total as i32 as f32).to_bits(), 0, 0],
-            Start::Minima => [0, 0, halves().2],
-            Start::Offset(offset) => [less(total, offset), 0, 0],
-            Start::Offsets(offset) => {
-                let (first, second, both) = halves();
-                [less(first, offset), less(second, offset), both]
+            Start::Minima => {
+                let [[a, b], [c, d]] = parts(group);
+                [0, 0, both(a.wrapping_add(b), c.wrapping_add(d))]
             }
-            Start::OffsetPairs(offset) => {
-                let [[a, b], [c, d]] = pairs();
-                [both(less(a.wrapping_add(c), offset), less(b.wrapping_add(d), offset)), 0, 0]
-            }
-            Start::OffsetsPairs(offset) => {
-                let [first, second] = pairs().map(|[low, high]| both(less(low, offset), less(high, offset)));
+            Start::Offset { offset, halves: false, short: false } => [less(total, offset), 0, 0],
+            Start::Offset { offset, halves, short } => {
+                let [first @ [a, b], second @ [c, d]] = parts(group);
+                let sums = if halves { [first, second] } else { [[a.wrapping_add(c), b.wrapping_add(d)], [0; 2]] };
+                let [first, second] = sums.map(|[low, high]| match short {
+                    true => both(less(low, offset), less(high, offset)),
+                    false => less(low.wrapping_add(high), offset),
+                });
                 [first, second, 0]
             }
         }
     }
+}
+
+/// The sums of bytes 0 and 1, and of 2 and 3, of the words of each half.
+#[inline(always)]
+fn parts(group: [u32; 8]) -> [[u32; 2]; 2] {
+    let mut parts = [[0u32; 2]; 2];
+    for (k, word) in group.into_iter().enumerate() {
+        let [a, b, c, d] = word.to_le_bytes().map(|b| i32::from(b as i8) as u32);
+        let [low, high] = &mut parts[k / 4];
+        *low = low.wrapping_add(a).wrapping_add(b);
+        *high = high.wrapping_add(c).wrapping_add(d);
+    }
+    parts
 }
 
 /// What the format needs of the sums, in each of some groups. Of so many rows, for the compiler: it makes vectors of them.

@@ -236,7 +236,7 @@ fn rows<I: Words, F: Format, const N: usize, const P: usize>(
         scale[p] = groups[p].scale;
     }
     if F::WHOLE {
-        let scaled = F::scaled_words(isa, q, scale, x, rows.clone(), [first, second], halves);
+        let scaled = F::scaled_words(isa, q, scale, x, rows.clone(), [first, second]);
         for p in 0..P {
             for n in rows.clone() {
                 sums[p].add_words(isa, n, scaled[p][n]);
@@ -245,7 +245,7 @@ fn rows<I: Words, F: Format, const N: usize, const P: usize>(
         return;
     }
     let dots = match F::HALVES {
-        true => F::scaled_dots(isa, q, scale, x, rows.clone(), [first, second], halves),
+        true => F::scaled_dots(isa, q, scale, x, rows.clone(), [first, second]),
         false => floats(isa, &F::dots(isa, q, x, first)),
     };
     for p in 0..P {
