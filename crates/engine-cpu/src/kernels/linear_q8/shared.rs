@@ -145,6 +145,7 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
 }
 
 /// Those of so many vectors. Sets that add in 16 bits have room for two sums, without an offset but where it lets them wrap.
+#[inline(always)]
 const fn products<I: Words, F: Format>(count: usize) -> Products {
     let of = Products { bits: F::BITS, offset: F::OFFSET, count };
     assert!(!I::SHORT || of.wrap() || F::OFFSET == 0 && F::BITS <= 5);
