@@ -20,8 +20,9 @@ pub struct ModelOptions {
     /// Name of the only instruction set that kernels use (the bits are those of every other); without it the best that
     /// the machine has.
     pub isa: Option<String>,
-    /// What arithmetic the engine's kernels may have. [`Accuracy::Fast`] changes results, of weights in Q4_K, Q5_K and Q6_K
-    /// on a processor without AVX-512, and in BF16 on one with products of BF16; where it can't make anything faster, a note of the model says so.
+    /// What arithmetic the engine's kernels may have. [`Accuracy::Fast`] changes results, of weights in Q4_K, Q5_K and Q6_K on a
+    /// processor without AVX-512, and in BF16 on one with products of BF16; where it can't make anything faster, a note of the
+    /// model says so.
     pub numerics: Accuracy,
     /// Whether the times of steps are recorded, for [`Model::profile`](crate::Model::profile).
     pub profile: bool,
