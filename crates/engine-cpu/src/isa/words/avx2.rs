@@ -128,8 +128,8 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
-    fn begin_dots(self, of: Products, begin: u32) -> [W; 2] {
-        [self.splat(if of.wrap() { begin } else { 0 }), self.splat(0)]
+    fn begin_dots(self, begin: u32) -> [W; 2] {
+        [self.splat(begin), self.splat(0)]
     }
 
     #[inline(always)]
@@ -238,8 +238,11 @@ impl Words for Avx2 {
     ) -> [[W; N]; P] {
         let mut sums = [[self.splat(0); N]; P];
         for p in 0..P {
-            let (rows, factors) = (rows.clone(), factors[p]);
-            sums[p] = self.panel_scaled_words::<BITS, OFFSET, N>(same, w[p], factors, x, rows, begin);
+            sums[p] = if same && rows == (0..N) {
+                self.panel_dots::<BITS, OFFSET, N>(sums[p], w[p], factors[p][0], x, begin[0])
+            } else {
+                self.runs::<BITS, OFFSET, N>(sums[p], w[p], factors[p], x, rows.clone(), begin)
+            };
         }
         sums
     }
@@ -292,7 +295,7 @@ impl Avx2 {
         begin: &[u32; N],
     ) -> [W; N] {
         let run = const { run(BITS, OFFSET, 8) };
-        let mut short = self.begin::<BITS, OFFSET, 8, N>(begin);
+        let mut short = self.splats(wraps(BITS, OFFSET, 8), begin);
         if run == 0 && N > 2 {
             // Their nibbles, all low ones first, are values of four bits.
             steps!(nibble in 0 1 => {
@@ -319,7 +322,7 @@ impl Avx2 {
                     sums[n] = self.dot(sums[n], w, x[k][n]);
                     continue;
                 }
-                let first = k.is_multiple_of(run) && !wraps::<BITS, OFFSET, 8>();
+                let first = k.is_multiple_of(run) && !wraps(BITS, OFFSET, 8);
                 // Of so few rows it is both halves, always.
                 if run == 8 && N <= MOST {
                     let products = self.short_dot(BOTH, short[n], true, w, x[k][n]);
@@ -347,7 +350,7 @@ impl Avx2 {
             Q::SIGNED
         }
         if N > 2 || OFFSET != 128 {
-            let sums = self.splats(OFFSET > 0 && !wraps::<BITS, OFFSET, 8>(), begin);
+            let sums = self.splats(OFFSET > 0 && !wraps(BITS, OFFSET, 8), begin);
             return self.panel_dots::<BITS, OFFSET, N>(sums, w, self.splat(0x0001_0001), x, begin);
         }
         let mut sums = [self.splat(0); N];
@@ -360,25 +363,6 @@ impl Avx2 {
             }
         });
         sums
-    }
-
-    /// The factors come for free where products are widened.
-    #[allow(clippy::too_many_arguments)]
-    #[inline(always)]
-    fn panel_scaled_words<const BITS: u32, const OFFSET: u32, const N: usize>(
-        self,
-        same: bool,
-        w: impl Quads<Avx2>,
-        factors: [W; 2],
-        x: &[[u32; N]; 8],
-        rows: Range<usize>,
-        begin: [&[u32; N]; 2],
-    ) -> [W; N] {
-        let sums = [self.splat(0); N];
-        if same && rows == (0..N) {
-            return self.panel_dots::<BITS, OFFSET, N>(sums, w, factors[0], x, begin[0]);
-        }
-        self.runs::<BITS, OFFSET, N>(sums, w, factors, x, rows, begin)
     }
 
     /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened
@@ -415,11 +399,11 @@ impl Avx2 {
         macro_rules! run {
             ($first:literal: $($k:literal)*) => {{
                 let quads = [$(w.quad(self, $k)),*];
-                let begin = self.begin::<BITS, OFFSET, 4, N>(begin[$first / 4]);
+                let begin = self.splats(wraps(BITS, OFFSET, 4), begin[$first / 4]);
                 for n in rows.clone() {
                     let mut short = begin[n];
                     $({
-                        let first = $k == $first && !wraps::<BITS, OFFSET, 4>();
+                        let first = $k == $first && !wraps(BITS, OFFSET, 4);
                         short = self.short_dot(halves.clone(), short, first, quads[$k - $first], x[$k][n]);
                     })*
                     sums[n] = self.add_products(halves.clone(), sums[n], short, factors[$first / 4]);
@@ -436,12 +420,6 @@ impl Avx2 {
     fn widened(self, dots: [W; 2], of: Products, factor: W) -> W {
         let sums = self.products(dots[0], factor);
         if of.wrap() || of.count <= fit(of.bits) { sums } else { self.add_products(BOTH, sums, dots[1], factor) }
-    }
-
-    /// What sums of 16 bits of so many vectors begin with, if they may wrap.
-    #[inline(always)]
-    fn begin<const BITS: u32, const OFFSET: u32, const COUNT: usize, const N: usize>(self, begin: &[u32; N]) -> [W; N] {
-        self.splats(wraps::<BITS, OFFSET, COUNT>(), begin)
     }
 
     /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
@@ -546,13 +524,13 @@ const fn fit(bits: u32) -> usize {
 }
 
 /// See [`Products::wrap`].
-const fn wraps<const BITS: u32, const OFFSET: u32, const COUNT: usize>() -> bool {
-    Products { bits: BITS, offset: OFFSET, count: COUNT }.wrap()
+const fn wraps(bits: u32, offset: u32, count: usize) -> bool {
+    Products { bits, offset, count }.wrap()
 }
 
 /// How many vectors of `count` are added in 16 bits: all of them if they may wrap.
 const fn run(bits: u32, offset: u32, count: usize) -> usize {
-    if (Products { bits, offset, count }).wrap() { count } else { fit(bits) }
+    if wraps(bits, offset, count) { count } else { fit(bits) }
 }
 
 /// The same, in the order of the source: what the compiler reorders needs more registers than there are.

@@ -64,7 +64,7 @@ impl Words for Avx512 {
         true
     }
     #[inline(always)]
-    fn begin_dots(self, _of: Products, begin: u32) -> __m512i {
+    fn begin_dots(self, begin: u32) -> __m512i {
         self.splat(begin)
     }
     #[inline(always)]

@@ -122,7 +122,7 @@ pub trait Words: Floats {
     /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an offset.
     fn left(self, bits: u32, up: u32) -> bool;
     /// What [`Words::add_dot`] begins with: this word everywhere, what an offset adds.
-    fn begin_dots(self, of: Products, begin: u32) -> Self::Dots;
+    fn begin_dots(self, begin: u32) -> Self::Dots;
     /// [`Words::dot`] of vector `k` of them, the first one being 0.
     fn add_dot(self, dots: Self::Dots, of: Products, k: usize, w: Self::W, x: u32) -> Self::Dots;
     /// The sums of all vectors.

@@ -94,7 +94,7 @@ impl Words for Portable {
         true
     }
     #[inline(always)]
-    fn begin_dots(self, _of: Products, begin: u32) -> [u32; LANES] {
+    fn begin_dots(self, begin: u32) -> [u32; LANES] {
         self.splat(begin)
     }
     #[inline(always)]

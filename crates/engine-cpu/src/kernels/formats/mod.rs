@@ -8,7 +8,7 @@ pub(super) mod tests;
 
 pub(super) use table::*;
 
-use crate::isa::{Quads, Words};
+use crate::isa::{Products, Quads, Words};
 use inkstone_tensor::DType;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -132,6 +132,9 @@ pub(super) trait Format: Copy {
     const TABLE: Option<&'static [u8; 16]> = None;
     /// Whether activations have one scale for a whole block: all that is summed of a block is integers.
     const WHOLE: bool;
+    /// What is summed before a scale comes in: a group or, if scales are of 16 values, a half of it.
+    const PRODUCTS: Products =
+        Products { bits: Self::BITS, offset: Self::OFFSET, count: if Self::HALVES { 4 } else { 8 } };
     /// Bits by which [`Format::words`] leaves the values of each of these groups too far up.
     const SHIFTS: [u32; 4] = [0; 4];
 

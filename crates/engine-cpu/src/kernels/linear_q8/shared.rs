@@ -7,7 +7,7 @@
 use super::super::formats::{Format, Head};
 use super::side::{Columns, FIRST, SCALES};
 use super::step::{InRegisters, OfPanel, Sums};
-use crate::isa::{Ahead, Products, Words};
+use crate::isa::{Ahead, Words};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where [`Columns`] have what minima of halves take.
@@ -100,6 +100,8 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     totals: &mut [Totals<I, N>; P],
     sums: &mut [[I::F; N]; P],
 ) {
+    // Sets that add in 16 bits have room for two sums, without an offset but where it lets them wrap.
+    const { assert!(F::SHARED == 1 || !I::SHORT || F::PRODUCTS.wrap() || F::OFFSET == 0 && F::BITS <= 5) };
     let before = *sums;
     // Used, and so there at all, with `WHOLE` alone.
     let mut words = [[isa.splat(0); N]; P];
@@ -144,14 +146,6 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     }
 }
 
-/// Those of so many vectors. Sets that add in 16 bits have room for two sums, without an offset but where it lets them wrap.
-#[inline(always)]
-const fn products<I: Words, F: Format>(count: usize) -> Products {
-    let of = Products { bits: F::BITS, offset: F::OFFSET, count };
-    assert!(!I::SHORT || of.wrap() || F::OFFSET == 0 && F::BITS <= 5);
-    of
-}
-
 /// How many bits too far up values stay.
 #[inline(always)]
 fn left<I: Words, F: Format>(isa: I) -> [u32; 4] {
@@ -176,12 +170,12 @@ fn pair<I: Words, F: Format, const N: usize>(
     sums: &mut OfPanel<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let of = products::<I, F>(8);
-    let mut dots = [[isa.begin_dots(of, 0); N]; 2];
+    let of = F::PRODUCTS;
+    let mut dots = [[isa.begin_dots(0); N]; 2];
     macro_rules! begin {
         ($g:literal) => {{
             for n in 0..N {
-                dots[$g][n] = isa.begin_dots(of, if F::OFFSET > 0 { x[first + $g][FIRST][n] } else { 0 });
+                dots[$g][n] = isa.begin_dots(if F::OFFSET > 0 { x[first + $g][FIRST][n] } else { 0 });
             }
         }};
     }
@@ -248,13 +242,13 @@ fn half<I: Words, F: Format, const N: usize>(
     totals: &mut Totals<I, N>,
 ) {
     let left = left::<I, F>(isa);
-    let of = products::<I, F>(4);
-    let mut dots = [[isa.begin_dots(of, 0); N]; 4];
+    let of = F::PRODUCTS;
+    let mut dots = [[isa.begin_dots(0); N]; 4];
     macro_rules! begin {
         ($g:literal) => {{
             for n in 0..N {
                 let begin = if F::OFFSET > 0 { x[first + $g][FIRST + half][n] } else { 0 };
-                dots[$g][n] = isa.begin_dots(of, begin);
+                dots[$g][n] = isa.begin_dots(begin);
             }
         }};
     }

@@ -3,7 +3,7 @@
 use super::super::formats::Format;
 use super::super::product::Activations;
 use super::unpacked::is_wide;
-use crate::isa::{LANES, Portable, Products, Words};
+use crate::isa::{LANES, Portable, Words};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -63,13 +63,12 @@ pub(super) enum Start {
 
 impl Start {
     pub(super) const fn of<I: Words, F: Format>() -> Start {
-        let products = Products { bits: F::BITS, offset: F::OFFSET, count: if F::HALVES { 4 } else { 8 } };
         assert!(!(F::WHOLE && F::HALVES && F::MINIMUM), "minima of halves have no sums of pairs");
         match (F::HALVES, F::MINIMUM) {
             (false, true) if F::WHOLE => Start::Pairs,
             (false, true) => Start::Minimum,
             (true, true) => Start::Minima,
-            (halves, false) => Start::Offset { offset: F::OFFSET, halves, short: I::SHORT && products.wrap() },
+            (halves, false) => Start::Offset { offset: F::OFFSET, halves, short: I::SHORT && F::PRODUCTS.wrap() },
         }
     }
 
