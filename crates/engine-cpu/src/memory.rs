@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a cache line: where buffers begin.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 /// What memory is asked for in: aligned no further than the system's own zeroed memory is. Beyond that the standard
 /// library writes the zeros itself, and so touches every page.
 type Chunk = u128;
@@ -312,6 +312,7 @@ impl<'a> HeadRows<'a> {
 }
 
 /// What a head has at places that follow each other.
+#[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     /// Of the first.
     start: *const u8,
@@ -324,6 +325,36 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// Of no places.
+    pub(crate) const fn none() -> Run<'a> {
+        let start = std::ptr::NonNull::dangling().as_ptr();
+        Run { start, stride: 0, bytes: 0, count: 0, _memory: std::marker::PhantomData }
+    }
+
+    /// Of rows of so many bytes each.
+    #[cfg(test)]
+    pub(crate) fn of(rows: &'a [u8], bytes: usize) -> Run<'a> {
+        let (start, count) = (rows.as_ptr(), rows.len() / bytes);
+        Run { start, stride: bytes, bytes, count, _memory: std::marker::PhantomData }
+    }
+
+    /// How many rows it has.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Where it begins, and how many cache lines it has if nothing lies between its rows: what may be asked for.
+    #[inline(always)]
+    pub(crate) fn lines(&self) -> (*const u8, usize) {
+        (self.start, (self.count * self.bytes).div_ceil(LINE))
+    }
+
+    /// Bytes of a row.
+    #[inline(always)]
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// One after the other.
     #[inline(always)]
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'a [u8]> {

@@ -2,25 +2,23 @@
 
 use super::attend::BLOCK;
 use crate::isa::{Floats, LANES};
-use crate::memory::HeadRows;
+use crate::memory::{HeadRows, Run};
 use crate::tile::Places;
 use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
 use std::ops::Range;
 
-/// The encoded rows of one block of positions of a head: keys and values.
-#[derive(Clone, Copy)]
+/// The encoded rows of one block of positions of a head: keys and values, in runs of places that follow each other.
 pub(super) struct BlockRows<'a> {
-    rows: [[&'a [u8]; BLOCK]; 2],
+    runs: [[Run<'a>; BLOCK]; 2],
+    /// How many runs there are.
     count: usize,
-    /// The keys of 16 positions, where they lie together.
-    squares: [Option<&'a [u8]>; BLOCK / LANES],
 }
 
 impl<'a> BlockRows<'a> {
     /// None.
     pub(super) fn none() -> BlockRows<'a> {
-        BlockRows { rows: [[&[]; BLOCK]; 2], count: 0, squares: [None; BLOCK / LANES] }
+        BlockRows { runs: [[Run::none(); BLOCK]; 2], count: 0 }
     }
 
     /// Of these positions, as many as a block has.
@@ -30,41 +28,54 @@ impl<'a> BlockRows<'a> {
         places: &Places,
         positions: Range<usize>,
     ) -> Result<(), StepError> {
-        (self.count, self.squares) = (0, [None; BLOCK / LANES]);
+        self.count = 0;
         let mut position = positions.start;
         while position < positions.end {
             let run = places.run(position, positions.end - position)?;
             position += run.len();
-            let at = self.count..self.count + run.len();
-            let runs = caches.map(|cache| cache.run(run.clone()));
-            for (rows, run) in self.rows.iter_mut().zip(&runs) {
-                for (row, found) in rows[at.clone()].iter_mut().zip(run.rows()) {
-                    *row = found;
-                }
+            for (runs, cache) in self.runs.iter_mut().zip(caches) {
+                runs[self.count] = cache.run(run.clone());
             }
-            if let Some(keys) = runs[0].together() {
-                let bytes = keys.len() / at.len();
-                for i in at.start.div_ceil(LANES)..at.end / LANES {
-                    self.squares[i] = Some(&keys[(i * LANES - at.start) * bytes..][..LANES * bytes]);
-                }
-            }
-            self.count = at.end;
+            self.count += 1;
         }
         Ok(())
     }
 
-    pub(super) fn keys(&self) -> &[&'a [u8]] {
-        &self.rows[0][..self.count]
+    pub(super) fn keys(&self) -> &[Run<'a>] {
+        &self.runs[0][..self.count]
     }
 
-    /// The keys of the positions that fill vector `i`, where they lie together.
-    pub(super) fn square(&self, i: usize) -> Option<&'a [u8]> {
-        self.squares[i]
+    pub(super) fn values(&self) -> &[Run<'a>] {
+        &self.runs[1][..self.count]
     }
+}
 
-    pub(super) fn values(&self) -> &[&'a [u8]] {
-        &self.rows[1][..self.count]
+/// Whether something lies between the rows of runs.
+pub(super) fn is_apart(runs: &[Run]) -> bool {
+    runs.iter().any(|run| run.together().is_none())
+}
+
+/// All rows of runs, where nothing lies between.
+pub(super) fn together<'a>(runs: &[Run<'a>]) -> Option<&'a [u8]> {
+    if let [run] = runs { run.together() } else { None }
+}
+
+/// Some rows of runs, where they are of one run and nothing lies between.
+pub(super) fn part_together<'a>(runs: &[Run<'a>], rows: Range<usize>) -> Option<&'a [u8]> {
+    let mut first = 0;
+    for run in runs {
+        if rows.start < first + run.len() {
+            let bytes = run.row_bytes();
+            return run.together()?.get((rows.start - first) * bytes..(rows.end - first) * bytes);
+        }
+        first += run.len();
     }
+    None
+}
+
+/// The rows of runs, one after the other.
+pub(super) fn rows<'a>(runs: &[Run<'a>]) -> impl Iterator<Item = &'a [u8]> {
+    runs.iter().flat_map(Run::rows)
 }
 
 /// A row of a head as floats. Floats of 16 and of 32 bits are converted by vectors; `room` takes a row of any other dtype, which

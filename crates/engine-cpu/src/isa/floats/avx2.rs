@@ -230,44 +230,40 @@ impl Floats for Avx2 {
     }
 
     #[inline(always)]
-    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
-        let zero = [0; 32];
-        // SAFETY: `self` proves that the machine has AVX2; loads and stores are of 32 bytes each.
+    fn transpose_words(self, rows: &[u8], stride: usize) -> [[u8; 32]; 8] {
+        let last = stride.checked_mul(LANES - 1).and_then(|at| at.checked_add(16));
+        assert!(last.is_some_and(|last| last <= rows.len()), "16 rows, {stride} apart, of {} bytes", rows.len());
+        let mut out = [[0; 32]; 8];
+        // SAFETY: `self` proves that the machine has AVX2; row i is loaded from 16 bytes from i * stride on, of which those of the
+        // last row end within `rows`; stores are of 32 bytes each.
         unsafe {
-            let mut a = [_mm256_setzero_si256(); LANES];
-            for i in 0..LANES {
-                a[i] = _mm256_loadu_si256(rows[i].as_ptr().cast());
+            let mut a = [_mm256_setzero_si256(); 8];
+            // A row beside the one eight below: what follows stays in halves.
+            for (i, a) in a.iter_mut().enumerate() {
+                let low = _mm_loadu_si128(rows.as_ptr().add(i * stride).cast());
+                let high = _mm_loadu_si128(rows.as_ptr().add((i + 8) * stride).cast());
+                *a = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
             }
-            let (mut b, mut c, mut d) = (a, a, a);
-            // By halves of 4 columns: words of two rows.
-            for i in 0..8 {
+            let (mut b, mut c) = (a, a);
+            // By four columns: words of two rows.
+            for i in 0..4 {
                 b[i] = _mm256_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
-                b[i + 8] = _mm256_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+                b[i + 4] = _mm256_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
             }
-            // By pairs of columns: words of four rows.
-            for half in 0..2 {
-                for i in 0..4 {
-                    let [p, q] = [b[8 * half + 2 * i], b[8 * half + 2 * i + 1]];
-                    c[8 * half + i] = _mm256_unpacklo_epi32(p, q);
-                    c[8 * half + 4 + i] = _mm256_unpackhi_epi32(p, q);
-                }
+            // By two columns: words of four rows.
+            for i in 0..4 {
+                let [p, q] = [b[2 * i], b[2 * i + 1]];
+                c[i] = _mm256_unpacklo_epi32(p, q);
+                c[i + 4] = _mm256_unpackhi_epi32(p, q);
             }
             // By columns: words of eight rows.
-            for pair in 0..4 {
-                for i in 0..2 {
-                    let [p, q] = [c[4 * pair + 2 * i], c[4 * pair + 2 * i + 1]];
-                    d[4 * pair + i] = _mm256_unpacklo_epi64(p, q);
-                    d[4 * pair + 2 + i] = _mm256_unpackhi_epi64(p, q);
-                }
+            for (i, at) in [0, 4, 2, 6].into_iter().enumerate() {
+                let [p, q] = [c[at], c[at + 1]];
+                _mm256_storeu_si256(out[2 * i].as_mut_ptr().cast(), _mm256_unpacklo_epi64(p, q));
+                _mm256_storeu_si256(out[2 * i + 1].as_mut_ptr().cast(), _mm256_unpackhi_epi64(p, q));
             }
-            let mut out = [zero; LANES];
-            for i in 0..8 {
-                let [p, q] = [d[2 * i], d[2 * i + 1]];
-                _mm256_storeu_si256(out[i].as_mut_ptr().cast(), _mm256_permute2x128_si256::<0x20>(p, q));
-                _mm256_storeu_si256(out[i + 8].as_mut_ptr().cast(), _mm256_permute2x128_si256::<0x31>(p, q));
-            }
-            out
         }
+        out
     }
 }
 

@@ -130,8 +130,8 @@ impl Floats for Avx512 {
     }
 
     #[inline(always)]
-    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
-        self.avx2().transpose_words(rows)
+    fn transpose_words(self, rows: &[u8], stride: usize) -> [[u8; 32]; 8] {
+        self.avx2().transpose_words(rows, stride)
     }
 
     /// Pairs, pairs of pairs, then quarters change places.

@@ -73,8 +73,11 @@ pub trait Floats: Isa {
     fn fold_max(self, a: Self::F) -> f32;
     /// Lane i of vector j in lane j of vector i.
     fn transpose(self, a: [Self::F; LANES]) -> [Self::F; LANES];
-    /// Word i of row j as word j of row i; words have 16 bits.
-    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES];
+    /// Of 16 rows that begin `stride` bytes apart, the first 8 words of 16 bits: word i of row j as word j of row i.
+    ///
+    /// # Panics
+    /// If there are fewer bytes.
+    fn transpose_words(self, rows: &[u8], stride: usize) -> [[u8; 32]; 8];
 
     /// Lanes as they lie in memory.
     fn doubles(self, lanes: &[f64; LANES]) -> Self::D;

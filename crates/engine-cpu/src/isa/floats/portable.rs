@@ -126,8 +126,8 @@ impl Floats for Portable {
     }
 
     #[inline(always)]
-    fn transpose_words(self, rows: [&[u8; 32]; LANES]) -> [[u8; 32]; LANES] {
-        from_fn(|i| from_fn(|b| rows[b / 2][2 * i + b % 2]))
+    fn transpose_words(self, rows: &[u8], stride: usize) -> [[u8; 32]; 8] {
+        from_fn(|i| from_fn(|b| rows[b / 2 * stride + 2 * i + b % 2]))
     }
 }
 

@@ -59,7 +59,10 @@ fn all<I: Floats>(isa: I, [a, b, c]: [F16x; 3]) -> Vec<u64> {
     let words = |seed: usize| bytemuck::cast::<_, [[u8; 32]; 2]>([a, b][seed % 2])[seed / 2 % 2];
     let words: [[u8; 32]; LANES] = std::array::from_fn(|i| words(i).map(|byte| byte.rotate_left(i as u32 / 4)));
     all.extend(isa.low_bytes(x).map(u64::from));
-    all.extend(isa.transpose_words(words.each_ref()).as_flattened().iter().map(|byte| u64::from(*byte)));
+    for at in [0, 16] {
+        let turned = isa.transpose_words(&words.as_flattened()[at..], 32);
+        all.extend(turned.as_flattened().iter().map(|byte| u64::from(*byte)));
+    }
     let mut stored = [0.0; 21];
     isa.put(&mut stored, 0, y);
     isa.put(&mut stored, 1, z);

@@ -1,10 +1,10 @@
 //! A block of one KV head as the register tiles want it.
 
-use super::tiles::{Encoding, Half, Next, QUERIES, Single, Values, scores};
+use super::tiles::{Encoding, Half, Next, QUERIES, Rows, Single, Values, scores};
 use super::{BLOCK, VECTORS};
 use crate::isa::{F16x, Floats, LANES};
-use crate::kernels::cached::{BlockRows, decode};
-use crate::memory::HeadRows;
+use crate::kernels::cached::{decode, part_together, rows, together};
+use crate::memory::{HeadRows, Run};
 use inkstone_tensor::DType;
 
 /// Queries up to which keys and values are decoded in registers, once for each tile of them, and not into memory.
@@ -16,20 +16,14 @@ pub(super) struct Block<'f> {
     keys: &'f mut [f32],
     /// Whether keys are decoded in registers.
     halves: bool,
-    /// By position; none where they are decoded in registers.
+    /// By position: where they are decoded, or do not lie together.
     values: &'f mut [f32],
+    /// Whether values are decoded in registers.
+    direct: bool,
     /// 16 rows of keys: as floats, or of 16 bits a value where they do not lie together.
     rows: &'f mut [f32],
     /// A row of a cache.
     room: &'f mut [f32],
-}
-
-/// Keys of 16 positions.
-#[derive(Clone, Copy)]
-struct Square<'c, 'a> {
-    rows: &'c [&'a [u8]],
-    /// Where they lie together.
-    together: Option<&'a [u8]>,
 }
 
 /// How the head of a KV head lies, and how it is read.
@@ -64,94 +58,94 @@ impl Format {
 
 impl<'f> Block<'f> {
     /// Floats that [`Block::split`] takes.
-    pub(super) fn floats(formats: [Format; 2], queries: usize, room: usize) -> usize {
+    pub(super) fn floats(formats: [Format; 2], room: usize) -> usize {
         let [k, v] = formats;
-        let values = if v.in_registers(queries) { 0 } else { BLOCK * v.padded() };
-        (BLOCK + LANES) * k.padded() + values + room
+        (BLOCK + LANES) * k.padded() + BLOCK * v.padded() + room
     }
 
     pub(super) fn split(floats: &'f mut [f32], formats: [Format; 2], queries: usize) -> Block<'f> {
         let [k, v] = formats;
         let (keys, floats) = floats.split_at_mut(BLOCK * k.padded());
         let (rows, floats) = floats.split_at_mut(LANES * k.padded());
-        let values = if v.in_registers(queries) { 0 } else { BLOCK * v.padded() };
-        let (values, room) = floats.split_at_mut(values);
-        rows.fill(0.0);
-        values.fill(0.0);
+        let (values, room) = floats.split_at_mut(BLOCK * v.padded());
+        if k.dim < k.padded() {
+            rows.fill(0.0);
+        }
+        if v.dim < v.padded() {
+            values.fill(0.0);
+        }
         let halves = k.dtype == DType::F16 && k.in_registers(queries);
-        Block { keys, halves, values, rows, room }
+        Block { keys, halves, values, direct: v.in_registers(queries), rows, room }
     }
 
     /// Turns the keys, 16 positions at a time. Positions beyond the block have any keys.
     #[inline(always)]
-    pub(super) fn load_keys<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
-        for (at, keys) in rows.keys().chunks(LANES).enumerate() {
-            let keys = Square { rows: keys, together: rows.square(at) };
-            match format.dtype {
-                DType::F16 if self.halves => self.turn_words::<I, true, true>(isa, format, keys, at),
-                DType::F16 => self.turn_words::<I, true, false>(isa, format, keys, at),
-                DType::BF16 => self.turn_words::<I, false, false>(isa, format, keys, at),
-                _ => self.turn_floats(isa, format, keys.rows, at),
-            }
+    pub(super) fn load_keys<I: Floats>(&mut self, isa: I, format: Format, runs: &[Run]) {
+        match format.dtype {
+            DType::F16 if self.halves => self.turn_words::<I, true, true>(isa, format, runs),
+            DType::F16 => self.turn_words::<I, true, false>(isa, format, runs),
+            DType::BF16 => self.turn_words::<I, false, false>(isa, format, runs),
+            _ => self.turn_floats(isa, format, runs),
         }
     }
 
-    /// Vector `at` of the positions of each d, from rows of 16 bits a value, which stay so if they are kept.
+    /// From rows of 16 bits a value, which stay so if they are kept.
     #[inline(always)]
-    fn turn_words<I: Floats, const HALF: bool, const KEEP: bool>(
-        &mut self,
-        isa: I,
-        format: Format,
-        square: Square,
-        at: usize,
-    ) {
+    fn turn_words<I: Floats, const HALF: bool, const KEEP: bool>(&mut self, isa: I, format: Format, runs: &[Run]) {
         let stride = 2 * format.padded();
-        let rows = match square.together {
-            Some(rows) if rows.len() == LANES * stride => rows,
-            _ => {
-                let room: &mut [u8] = bytemuck::cast_slice_mut(self.rows);
-                for (row, room) in square.rows.iter().zip(room.chunks_exact_mut(stride)) {
-                    room[..row.len()].copy_from_slice(row);
+        let count = runs.iter().map(Run::len).sum::<usize>();
+        for at in 0..count.div_ceil(LANES) {
+            let rows = match part_together(runs, at * LANES..(at + 1) * LANES) {
+                Some(rows) if rows.len() == LANES * stride => rows,
+                _ => {
+                    let aside: &mut [u8] = bytemuck::cast_slice_mut(self.rows);
+                    for (row, out) in rows(runs).skip(at * LANES).zip(aside.chunks_exact_mut(stride)) {
+                        out[..row.len()].copy_from_slice(row);
+                    }
+                    &*aside
                 }
-                &room[..LANES * stride]
-            }
-        };
-        let squares = format.padded() / LANES;
-        for i in 0..squares {
-            let mut square = [&[0; 2 * LANES]; LANES];
-            for t in 0..LANES {
-                square[t] = rows[t * stride + 2 * i * LANES..].first_chunk().expect("rows of whole vectors");
-            }
-            let square = isa.transpose_words(square);
-            if KEEP {
-                let keys: &mut [u8] = bytemuck::cast_slice_mut(self.keys);
-                let keys = keys.as_chunks_mut::<{ 2 * LANES }>().0.as_chunks_mut::<VECTORS>().0;
-                let keys = &mut keys.as_chunks_mut::<LANES>().0[i];
-                for d in 0..LANES {
-                    keys[d][at] = square[d];
-                }
-            } else {
-                let keys = &mut by_d(self.keys).as_chunks_mut::<LANES>().0[i];
-                for d in 0..LANES {
-                    keys[d][at] = isa.lanes(if HALF { isa.halves(&square[d]) } else { isa.upper_halves(&square[d]) });
+            };
+            for i in 0..stride / 16 {
+                let turned = isa.transpose_words(&rows[16 * i..], stride);
+                if KEEP {
+                    let keys: &mut [u8] = bytemuck::cast_slice_mut(self.keys);
+                    let keys = keys.as_chunks_mut::<{ 2 * LANES }>().0.as_chunks_mut::<VECTORS>().0;
+                    let keys = &mut keys.as_chunks_mut::<8>().0[i];
+                    for d in 0..8 {
+                        keys[d][at] = turned[d];
+                    }
+                } else {
+                    let keys = &mut by_d(self.keys).as_chunks_mut::<8>().0[i];
+                    for d in 0..8 {
+                        let lanes = if HALF { isa.halves(&turned[d]) } else { isa.upper_halves(&turned[d]) };
+                        keys[d][at] = isa.lanes(lanes);
+                    }
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, rows: &[&[u8]], at: usize) {
+    fn turn_floats<I: Floats>(&mut self, isa: I, format: Format, runs: &[Run]) {
         let stride = format.padded();
-        for (row, out) in rows.iter().zip(self.rows.chunks_exact_mut(stride)) {
-            decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
-        }
-        for (i, keys) in by_d(self.keys).chunks_exact_mut(LANES).enumerate() {
-            let mut square = [isa.splat_float(0.0); LANES];
-            for (t, lanes) in square.iter_mut().enumerate() {
-                *lanes = isa.take(&self.rows[t * stride..], i, 0.0);
+        let mut keys = rows(runs);
+        for at in 0..VECTORS {
+            let mut found = 0;
+            for (out, row) in self.rows.chunks_exact_mut(stride).take(LANES).zip(keys.by_ref()) {
+                decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
+                found += 1;
             }
-            for (keys, lanes) in keys.iter_mut().zip(isa.transpose(square)) {
-                keys[at] = isa.lanes(lanes);
+            if found == 0 {
+                break;
+            }
+            for (i, keys) in by_d(self.keys).chunks_exact_mut(LANES).enumerate() {
+                let mut square = [isa.splat_float(0.0); LANES];
+                for (t, lanes) in square.iter_mut().enumerate() {
+                    *lanes = isa.take(&self.rows[t * stride..], i, 0.0);
+                }
+                for (keys, lanes) in keys.iter_mut().zip(isa.transpose(square)) {
+                    keys[at] = isa.lanes(lanes);
+                }
             }
         }
     }
@@ -173,37 +167,54 @@ impl<'f> Block<'f> {
         }
     }
 
-    /// Decodes values into memory, where they are not decoded in registers.
+    /// Decodes values into memory, where they are not decoded in registers, or puts them together there.
     #[inline(always)]
-    pub(super) fn load_values<I: Floats>(&mut self, isa: I, format: Format, rows: &BlockRows) {
-        for (row, out) in rows.values().iter().zip(self.values.chunks_exact_mut(format.padded())) {
-            decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
+    pub(super) fn load_values<I: Floats>(&mut self, isa: I, format: Format, runs: &[Run]) {
+        if !self.direct {
+            for (row, out) in rows(runs).zip(self.values.chunks_exact_mut(format.padded())) {
+                decode(isa, format.dtype, row, format.skip, self.room, &mut out[..format.dim]);
+            }
+        } else if together(runs).is_none() {
+            put_together(runs, bytemuck::cast_slice_mut(self.values));
         }
     }
 
-    /// The rows of the values: as they lie in the cache, or as they were decoded.
-    pub(super) fn values<'a>(
-        &'a self,
-        format: Format,
-        rows: &'a BlockRows,
-        decoded: &'a mut [&'a [u8]; BLOCK],
-    ) -> &'a [&'a [u8]] {
-        if self.values.is_empty() {
-            return rows.values();
+    /// The rows of the values: as they lie in the cache, or in memory of their own.
+    pub(super) fn values<'c>(&'c self, format: Format, runs: &'c [Run]) -> Rows<'c> {
+        let own = bytemuck::cast_slice(self.values);
+        match self.direct {
+            true => Rows { bytes: together(runs).unwrap_or(own), stride: bytes_of(runs) },
+            false => Rows { bytes: own, stride: size_of::<f32>() * format.padded() },
         }
-        for (row, floats) in decoded.iter_mut().zip(self.values.chunks_exact(format.padded())) {
-            *row = bytemuck::cast_slice(floats);
-        }
-        decoded
     }
 
     /// Adds values to what queries have seen.
     #[inline(always)]
     pub(super) fn add<I: Floats, const Q: usize>(&self, isa: I, format: Format, values: Values<Q>) {
         match format.dtype {
-            DType::F16 if self.values.is_empty() => values.add::<I, Half>(isa),
+            DType::F16 if self.direct => values.add::<I, Half>(isa),
             _ => values.add::<I, Single>(isa),
         }
+    }
+}
+
+/// Bytes of a row.
+fn bytes_of(runs: &[Run]) -> usize {
+    runs.first().map_or(1, Run::row_bytes)
+}
+
+/// The rows of runs, one after the other, a run at once where it can be.
+fn put_together(runs: &[Run], mut out: &mut [u8]) {
+    for run in runs {
+        let (own, others) = out.split_at_mut(run.len() * run.row_bytes());
+        if let Some(rows) = run.together() {
+            own.copy_from_slice(rows);
+        } else {
+            for (row, own) in run.rows().zip(own.chunks_exact_mut(run.row_bytes())) {
+                own.copy_from_slice(row);
+            }
+        }
+        out = others;
     }
 }
 

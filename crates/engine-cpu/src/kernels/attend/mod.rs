@@ -7,10 +7,10 @@ mod block;
 mod seen;
 mod tiles;
 
-use super::cached::BlockRows;
+use super::cached::{BlockRows, is_apart, rows};
 use super::on;
 use crate::isa::{self, Body, Cache, F16x, Floats, LANES};
-use crate::memory::HeadRows;
+use crate::memory::{HeadRows, Run};
 use crate::tile::{Places, Tile, step_rows};
 use block::{Block, Format};
 use inkstone_compute::Tiling;
@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{Next, QUERIES, Values};
+use tiles::{Next, QUERIES, Rows, Values};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -115,12 +115,12 @@ impl<'a> Head<'a> {
     /// Floats of scratch for so many rows.
     pub(super) fn floats(&self, rows: usize) -> usize {
         let queries = rows * self.group;
-        self.block_floats(queries) + 2 * Seen::floats(queries, self.vectors())
+        self.block_floats() + 2 * Seen::floats(queries, self.vectors())
     }
 
-    fn block_floats(&self, queries: usize) -> usize {
+    fn block_floats(&self) -> usize {
         let room = self.caches[0].values().max(self.caches[1].values());
-        Block::floats(self.formats, queries, room.next_multiple_of(LANES))
+        Block::floats(self.formats, room.next_multiple_of(LANES))
     }
 
     /// Of values.
@@ -139,7 +139,7 @@ impl<'a> Head<'a> {
         floats: &'f mut [f32],
     ) -> Result<Seen<'f>, StepError> {
         let count = rows.len() * self.group;
-        let (block, floats) = floats.split_at_mut(self.block_floats(count));
+        let (block, floats) = floats.split_at_mut(self.block_floats());
         let (seen, floats) = floats.split_at_mut(Seen::floats(count, self.vectors()));
         let (mut seen, mut segment) = (Seen::split(seen, count), Seen::split(floats, count));
         let mut block = Block::split(block, self.formats, count);
@@ -150,16 +150,22 @@ impl<'a> Head<'a> {
         let mut found = [BlockRows::none(), BlockRows::none()];
         found[0].find(caches, places, positions(0))?;
         let into = isa::far().keys(rows.len());
-        for row in found[0].keys().iter().chain(found[0].values()) {
-            isa.prefetch_all(row, into);
+        for runs in [found[0].keys(), found[0].values()] {
+            ask(isa, runs, into);
         }
         for from in (0..end).step_by(SEGMENT) {
             segment.clear();
             for begin in (from..end.min(from + SEGMENT)).step_by(BLOCK) {
                 let at = begin / BLOCK % 2;
                 found[1 - at].find(caches, places, positions(begin + BLOCK))?;
-                block.load_keys(isa, self.formats[0], &found[at]);
-                block.load_values(isa, self.formats[1], &found[at]);
+                // What lies together is asked for while tiles compute.
+                for runs in [found[1 - at].keys(), found[1 - at].values()] {
+                    if is_apart(runs) {
+                        ask(isa, runs, into);
+                    }
+                }
+                block.load_keys(isa, self.formats[0], found[at].keys());
+                block.load_values(isa, self.formats[1], found[at].values());
                 let sight = Sight { rows, begin, found: &found[at], next: &found[1 - at], into };
                 self.see(isa, &block, queries, &sight, &mut segment);
             }
@@ -175,8 +181,7 @@ impl<'a> Head<'a> {
     /// A block: tiles of neighbouring queries that see any of it.
     #[inline(always)]
     fn see<I: Floats>(&self, isa: I, block: &Block, queries: &Queries, sight: &Sight, seen: &mut Seen) {
-        let mut decoded: [&[u8]; BLOCK] = [&[]; BLOCK];
-        let values = block.values(self.formats[1], sight.found, &mut decoded);
+        let values = block.values(self.formats[1], sight.found.values());
         let call = Call { head: self, block, queries, sight, values };
         let all = sight.rows.len() * self.group;
         let (mut first, mut is_first) = (0, true);
@@ -187,7 +192,12 @@ impl<'a> Head<'a> {
                 continue;
             }
             let count = run.div_ceil(run.div_ceil(QUERIES));
-            let next = if is_first { [sight.next.keys(), sight.next.values()] } else { [&[] as &[_]; 2] };
+            let mut next = [Next::NONE; 2];
+            if is_first {
+                for (next, runs) in next.iter_mut().zip([sight.next.keys(), sight.next.values()]) {
+                    *next = Next { runs: if is_apart(runs) { &[] } else { runs }, into: sight.into };
+                }
+            }
             match count {
                 1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
                 2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
@@ -199,6 +209,14 @@ impl<'a> Head<'a> {
             first += count;
             is_first = false;
         }
+    }
+}
+
+/// Asks for all rows at once.
+#[inline(always)]
+fn ask<I: Floats>(isa: I, runs: &[Run], into: Cache) {
+    for row in rows(runs) {
+        isa.prefetch_all(row, into);
     }
 }
 
@@ -226,7 +244,7 @@ struct Call<'c, 'a> {
     block: &'c Block<'c>,
     queries: &'c Queries<'c>,
     sight: &'c Sight<'c, 'a>,
-    values: &'c [&'c [u8]],
+    values: Rows<'c>,
 }
 
 /// A tile of `Q` queries. Compiled for itself, not into what calls it.
@@ -236,7 +254,7 @@ struct TileOf<'c, 'a, 's, I, const Q: usize> {
     /// The first query.
     first: usize,
     /// Keys and values of the next block, to be asked for.
-    next: [&'c [&'a [u8]]; 2],
+    next: [Next<'c>; 2],
     seen: &'c mut Seen<'s>,
 }
 
@@ -253,7 +271,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             counts[q] = sight.count((first + q) / head.group);
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
-        let [keys, next] = next.map(|rows| Next { rows, into: sight.into });
+        let [keys, next] = next;
         block.scores(isa, x, queries.dim, keys, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
@@ -266,10 +284,10 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
             of[q] = &weights[q * BLOCK..][..BLOCK];
         }
         let format = head.formats[1];
-        block.add(isa, format, Values { rows: &values[..all.min(values.len())], weights: of, before, sums, next });
+        block.add(isa, format, Values { rows: values.part(0..all), weights: of, before, sums, next });
         for q in 0..Q {
             if counts[q] > all {
-                let (rows, weights) = (&values[all..counts[q]], &of[q][all..]);
+                let (rows, weights) = (values.part(all..counts[q]), &of[q][all..]);
                 let sums = &mut seen.sums[(first + q) * vectors..][..vectors];
                 isa.run(Rest { isa, block, format, rows, weights, sums });
             }
@@ -282,7 +300,7 @@ struct Rest<'c, I> {
     isa: I,
     block: &'c Block<'c>,
     format: Format,
-    rows: &'c [&'c [u8]],
+    rows: Rows<'c>,
     weights: &'c [f32],
     sums: &'c mut [F16x],
 }
@@ -293,7 +311,6 @@ impl<I: Floats> Body for Rest<'_, I> {
     #[inline(always)]
     fn call(self) {
         let Rest { isa, block, format, rows, weights, sums } = self;
-        let next = Next { rows: &[], into: Cache::First };
-        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, next });
+        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, next: Next::NONE });
     }
 }

@@ -3,7 +3,8 @@
 
 use super::VECTORS;
 use crate::isa::{Cache, F16x, Floats};
-use std::slice::Chunks;
+use crate::memory::{LINE, Run};
+use std::ops::Range;
 
 /// Most queries of a tile.
 pub(super) const QUERIES: usize = 6;
@@ -41,40 +42,120 @@ macro_rules! encoding {
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
 
-/// Rows that will be wanted next, and where they come: a tile asks for them while it computes.
+/// Rows that lie so many bytes apart.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) stride: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Some of them.
+    #[inline(always)]
+    pub(super) fn part(self, rows: Range<usize>) -> Rows<'a> {
+        Rows { bytes: &self.bytes[rows.start * self.stride..rows.end * self.stride], ..self }
+    }
+
+    /// How many there are.
+    fn len(self) -> usize {
+        self.bytes.len() / self.stride.max(1)
+    }
+}
+
+/// Rows that will be wanted next, and where they come: a tile asks for them while it computes. They lie together in
+/// their runs.
 #[derive(Clone, Copy)]
 pub(super) struct Next<'a> {
-    pub(super) rows: &'a [&'a [u8]],
+    pub(super) runs: &'a [Run<'a>],
     pub(super) into: Cache,
+}
+
+impl Next<'_> {
+    /// Nothing.
+    pub(super) const NONE: Next<'static> = Next { runs: &[], into: Cache::First };
 }
 
 /// The same in some steps, as evenly as can be: a core waits for no more than some twenty lines at a time, and goes on with nothing
 /// else if it is asked for another.
 struct Ahead<'a> {
-    rows: Chunks<'a, &'a [u8]>,
-    /// How many steps go by for some rows, and how many are left.
-    every: usize,
+    runs: std::slice::Iter<'a, Run<'a>>,
+    /// The next line, and how many there are before the next run.
+    line: *const u8,
     left: usize,
+    /// Lines of a step.
+    lines: usize,
+    /// How many steps go by for these, and how many until then.
+    every: usize,
+    steps: usize,
     into: Cache,
 }
 
 impl<'a> Ahead<'a> {
+    #[inline(always)]
     fn new(next: Next<'a>, steps: usize) -> Ahead<'a> {
-        let Next { rows, into } = next;
-        let every = (steps / rows.len().max(1)).max(1);
-        Ahead { rows: rows.chunks(rows.len().div_ceil(steps.max(1)).max(1)), every, left: every, into }
+        let Next { runs, into } = next;
+        let lines = runs.iter().map(|run| run.lines().1).sum::<usize>();
+        let (every, lines) = ((steps / lines.max(1)).max(1), lines.div_ceil(steps.max(1)));
+        let mut ahead = Ahead { runs: runs.iter(), line: std::ptr::null(), left: 0, lines, every, steps: every, into };
+        ahead.find();
+        ahead
     }
 
     #[inline(always)]
     fn step<I: Floats>(&mut self, isa: I) {
-        self.left -= 1;
-        if self.left == 0 {
-            self.left = self.every;
-            for row in self.rows.next().unwrap_or_default() {
-                isa.prefetch_all(row, self.into);
+        self.steps -= 1;
+        if self.steps == 0 {
+            self.steps = self.every;
+            for _ in 0..self.lines {
+                isa.prefetch_into(self.line, self.into);
+                self.line = self.line.wrapping_add(LINE);
+                self.left -= 1;
+                if self.left == 0 {
+                    self.find();
+                }
             }
         }
     }
+
+    /// The lines of the next run. If there are none, no step comes that asks. No call, which would have sums leave their registers.
+    #[inline(always)]
+    fn find(&mut self) {
+        match self.runs.next() {
+            Some(run) => (self.line, self.left) = run.lines(),
+            None => (self.left, self.every, self.steps) = (usize::MAX, usize::MAX, usize::MAX),
+        }
+    }
+}
+
+/// Adds to sums, of which each query has `N` vectors, the vectors of all rows from `at` on, times the query's factor of each row.
+/// What `ahead` has is asked for meanwhile.
+#[inline(always)]
+fn add_rows<I: Floats, E: Encoding, const Q: usize, const N: usize>(
+    isa: I,
+    rows: Rows,
+    at: usize,
+    mut factors: [&[f32]; Q],
+    ahead: &mut Ahead,
+    mut sums: [[I::F; N]; Q],
+) -> [[I::F; N]; Q] {
+    for factors in &mut factors {
+        *factors = &factors[..rows.len()];
+    }
+    for (t, row) in rows.bytes.chunks_exact(rows.stride).enumerate() {
+        ahead.step(isa);
+        let row = &row[at * E::BYTES..][..N * E::BYTES];
+        let mut lanes = [isa.splat_float(0.0); N];
+        for n in 0..N {
+            lanes[n] = E::lanes(isa, &row[n * E::BYTES..]);
+        }
+        for q in 0..Q {
+            let factor = isa.splat_float(factors[q][t]);
+            for n in 0..N {
+                sums[q][n] = isa.fma(factor, lanes[n], sums[q][n]);
+            }
+        }
+    }
+    sums
 }
 
 /// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `next` is asked for
@@ -87,8 +168,9 @@ pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
     next: Next,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
-    let dim = keys.len() / (VECTORS * E::BYTES);
-    let mut ahead = Ahead::new(next, if is_wide::<I>() { dim } else { dim * VECTORS });
+    let keys = Rows { bytes: keys, stride: VECTORS * E::BYTES };
+    let passes = if is_wide::<I>() { 1 } else { VECTORS };
+    let mut ahead = Ahead::new(next, keys.len() * passes);
     if is_wide::<I>() {
         scores_at::<I, E, Q, VECTORS>(isa, queries, keys, 0, &mut ahead, out);
     } else {
@@ -101,31 +183,14 @@ pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
 #[inline(always)]
 fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     isa: I,
-    mut queries: [&[f32]; Q],
-    keys: &[u8],
+    queries: [&[f32]; Q],
+    keys: Rows,
     at: usize,
     ahead: &mut Ahead,
     out: &mut [[F16x; VECTORS]; Q],
 ) {
-    let keys = keys.chunks_exact(VECTORS * E::BYTES);
-    for query in &mut queries {
-        *query = &query[..keys.len()];
-    }
-    let mut sums = [[isa.splat_float(0.0); N]; Q];
-    for (d, keys) in keys.enumerate() {
-        ahead.step(isa);
-        let keys = &keys[at * E::BYTES..][..N * E::BYTES];
-        let mut lanes = [isa.splat_float(0.0); N];
-        for n in 0..N {
-            lanes[n] = E::lanes(isa, &keys[n * E::BYTES..]);
-        }
-        for q in 0..Q {
-            let x = isa.splat_float(queries[q][d]);
-            for n in 0..N {
-                sums[q][n] = isa.fma(x, lanes[n], sums[q][n]);
-            }
-        }
-    }
+    let sums = [[isa.splat_float(0.0); N]; Q];
+    let sums = add_rows::<I, E, Q, N>(isa, keys, at, queries, ahead, sums);
     for q in 0..Q {
         for n in 0..N {
             out[q][at + n] = isa.lanes(sums[q][n]);
@@ -136,7 +201,7 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
 /// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `next` is
 /// asked for meanwhile.
 pub(super) struct Values<'a, const Q: usize> {
-    pub(super) rows: &'a [&'a [u8]],
+    pub(super) rows: Rows<'a>,
     /// As many as rows, at least.
     pub(super) weights: [&'a [f32]; Q],
     pub(super) before: [f32; Q],
@@ -147,17 +212,16 @@ pub(super) struct Values<'a, const Q: usize> {
 
 impl<const Q: usize> Values<'_, Q> {
     #[inline(always)]
-    pub(super) fn add<I: Floats, E: Encoding>(self, isa: I) {
-        let Values { rows, weights, before, sums, next } = self;
-        let vectors = sums.len() / Q;
+    pub(super) fn add<I: Floats, E: Encoding>(mut self, isa: I) {
+        let vectors = self.sums.len() / Q;
         let passes = if is_wide::<I>() { vectors / 4 + vectors % 4 } else { vectors };
-        let mut ahead = Ahead::new(next, rows.len() * passes);
+        let mut ahead = Ahead::new(self.next, self.rows.len() * passes);
         let mut at = 0;
         while at < vectors {
             let side = if is_wide::<I>() && vectors - at >= 4 {
-                columns::<I, E, Q, 4>(isa, rows, weights, before, sums, at, &mut ahead)
+                columns::<I, E, Q, 4>(isa, &mut self, at, &mut ahead)
             } else {
-                columns::<I, E, Q, 1>(isa, rows, weights, before, sums, at, &mut ahead)
+                columns::<I, E, Q, 1>(isa, &mut self, at, &mut ahead)
             };
             at += side;
         }
@@ -165,20 +229,14 @@ impl<const Q: usize> Values<'_, Q> {
 }
 
 /// `N` vectors of columns from `at` on; gives `N`.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     isa: I,
-    rows: &[&[u8]],
-    mut weights: [&[f32]; Q],
-    before: [f32; Q],
-    sums: &mut [F16x],
+    values: &mut Values<Q>,
     at: usize,
     ahead: &mut Ahead,
 ) -> usize {
-    for weights in &mut weights {
-        *weights = &weights[..rows.len()];
-    }
+    let Values { rows, weights, before, sums, .. } = values;
     let vectors = sums.len() / Q;
     let mut lanes = [[isa.splat_float(0.0); N]; Q];
     for q in 0..Q {
@@ -187,20 +245,7 @@ fn columns<I: Floats, E: Encoding, const Q: usize, const N: usize>(
             lanes[q][n] = isa.product(isa.floats(&sums[q * vectors + at + n]), before);
         }
     }
-    for (t, row) in rows.iter().enumerate() {
-        ahead.step(isa);
-        let row = &row[at * E::BYTES..][..N * E::BYTES];
-        let mut values = [isa.splat_float(0.0); N];
-        for n in 0..N {
-            values[n] = E::lanes(isa, &row[n * E::BYTES..]);
-        }
-        for q in 0..Q {
-            let weight = isa.splat_float(weights[q][t]);
-            for n in 0..N {
-                lanes[q][n] = isa.fma(weight, values[n], lanes[q][n]);
-            }
-        }
-    }
+    let lanes = add_rows::<I, E, Q, N>(isa, *rows, at, *weights, ahead, lanes);
     for q in 0..Q {
         for n in 0..N {
             sums[q * vectors + at + n] = isa.lanes(lanes[q][n]);
@@ -215,25 +260,28 @@ mod tests {
     use crate::isa::Portable;
 
     #[test]
-    fn all_rows_are_asked_for_evenly_in_so_many_steps() {
-        let row: &[u8] = &[0; 128];
+    fn all_lines_are_asked_for_evenly_in_so_many_steps() {
+        let memory = [0; 1 << 16];
         for steps in [1, 7, 64, 256, 300] {
             for count in [0, 1, 5, 63, 64, 65, 200, 1_000] {
-                let rows = vec![row; count];
-                let mut ahead = Ahead::new(Next { rows: &rows, into: Cache::Second }, steps);
+                // In two runs, of which the first is short; none is empty.
+                let (first, second) = memory[..count * LINE].split_at(count.div_ceil(5) * LINE);
+                let runs: Vec<Run> =
+                    [first, second].into_iter().filter(|run| !run.is_empty()).map(|run| Run::of(run, LINE)).collect();
+                let mut ahead = Ahead::new(Next { runs: &runs, into: Cache::Second }, steps);
                 let mut asked = Vec::new();
                 for step in 0..steps {
-                    let before = ahead.rows.len();
+                    let before = ahead.steps;
                     ahead.step(Portable);
-                    if ahead.rows.len() < before {
+                    if ahead.steps >= before {
                         asked.push(step);
                     }
                 }
-                assert_eq!(ahead.rows.len(), 0, "{count} rows in {steps} steps");
+                assert_eq!(ahead.every, usize::MAX, "{count} lines in {steps} steps: {} of a run are left", ahead.left);
                 let apart = steps / count.max(1);
                 assert!(
                     asked.windows(2).all(|w| w[1] - w[0] == apart.max(1)),
-                    "{count} rows in {steps} steps: {asked:?}"
+                    "{count} lines in {steps} steps: {asked:?}"
                 );
             }
         }
