@@ -34,6 +34,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options::parse(arguments)?;
+    options.find_models()?;
     let ours = Ours::build(&workspace, &options)?;
     for name in &options.peers {
         let peer = Peer::install(&workspace, name, options.isa.as_deref())?;

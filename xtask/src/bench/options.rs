@@ -93,6 +93,14 @@ impl Options {
         Ok(options)
     }
 
+    /// That all models are there, before anything is built: what follows a flag by mistake is taken for one.
+    pub fn find_models(&self) -> Result<(), Error> {
+        for path in &self.models {
+            std::fs::metadata(path).map_err(|source| Error::File { path: path.clone(), source })?;
+        }
+        Ok(())
+    }
+
     /// Threads of tests that have one number of them.
     pub fn most_threads(&self) -> usize {
         self.threads.iter().copied().max().unwrap_or(1)
@@ -160,6 +168,13 @@ mod tests {
             tests("m.gguf -p 0 -d 0 -t 1 -b 1 --busy"),
             ["decode, 1 thread", "decode, 1 thread, beside 2 busy threads"]
         );
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_is_named() {
+        let options = parse("Cargo.toml --busy 2").unwrap();
+        assert!(options.find_models().unwrap_err().to_string().starts_with("2: "));
+        assert_eq!(parse("Cargo.toml --busy").unwrap().find_models().map_err(|e| e.to_string()), Ok(()));
     }
 
     #[test]

@@ -98,22 +98,13 @@ pub(super) fn decode<I: Floats>(isa: I, dtype: DType, row: &[u8], skip: usize, r
 /// Numbers of half precision, or upper halves of floats, as floats.
 #[inline(always)]
 fn widen<I: Floats, const HALF: bool>(isa: I, bytes: &[u8], out: &mut [f32]) {
-    for i in 0..out.len().div_ceil(LANES) {
-        let part = words(bytes, i);
-        isa.put(out, i, if HALF { isa.halves(&part) } else { isa.upper_halves(&part) });
+    let (whole, rest) = bytes.as_chunks();
+    for (i, part) in whole.iter().enumerate() {
+        isa.put(out, i, if HALF { isa.halves(part) } else { isa.upper_halves(part) });
     }
-}
-
-/// 16 words of a row, from vector `i` on; zeros beyond its end.
-#[inline(always)]
-fn words(row: &[u8], i: usize) -> [u8; 2 * LANES] {
-    let row = &row[2 * LANES * i..];
-    match row.first_chunk() {
-        Some(part) => *part,
-        None => {
-            let mut padded = [0; 2 * LANES];
-            padded[..row.len()].copy_from_slice(row);
-            padded
-        }
+    if !rest.is_empty() {
+        let mut part = [0; 2 * LANES];
+        part[..rest.len()].copy_from_slice(rest);
+        isa.put(out, whole.len(), if HALF { isa.halves(&part) } else { isa.upper_halves(&part) });
     }
 }

@@ -124,8 +124,7 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
             let head = Head::new(op, caches, [k_dim, v_dim]);
             let (turned, floats) = tile.scratch.floats(queries + head.floats(count)).split_at_mut(queries);
             let x = &turned[first * stride + at * group * k_dim..];
-            let seen =
-                head.attend(isa, &Queries { x, stride, group, dim: k_dim }, &all[first..][..count], &places, floats)?;
+            let seen = head.attend(isa, &Queries { x, stride, dim: k_dim }, &all[first..][..count], &places, floats)?;
             for i in 0..count {
                 let out = &mut out.row::<f32>(first + i)[at * group * v_dim..][..group * v_dim];
                 for (query, out) in out.chunks_exact_mut(v_dim).enumerate() {

@@ -61,7 +61,7 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
             let cols = |dim: usize| kv_head * dim..(kv_head + 1) * dim;
             let head = Head::new(op, [k, v].map(|cache| cache.head(op.kv_heads, kv_head)), [k_dim, v_dim]);
             let x = &q.all::<f32>()[(first - q.first) * q.ty.cols + cols(k_dim * group).start..];
-            let queries = Queries { x, stride: q.ty.cols, group, dim: k_dim };
+            let queries = Queries { x, stride: q.ty.cols, dim: k_dim };
             let floats = tile.scratch.floats(head.floats(count));
             let seen = head.attend(isa, &queries, &all[from..from + count], &places, floats)?;
             for i in 0..count {
@@ -83,15 +83,14 @@ pub(super) struct Queries<'a> {
     pub(super) x: &'a [f32],
     /// From a row to the next.
     pub(super) stride: usize,
-    /// Queries of a row.
-    pub(super) group: usize,
     /// Values of a query.
     pub(super) dim: usize,
 }
 
 impl<'a> Queries<'a> {
-    fn get(&self, i: usize) -> &'a [f32] {
-        &self.x[i / self.group * self.stride + i % self.group * self.dim..][..self.dim]
+    /// A query of a row.
+    fn get(&self, row: usize, query: usize) -> &'a [f32] {
+        &self.x[row * self.stride + query * self.dim..][..self.dim]
     }
 }
 
@@ -166,7 +165,7 @@ impl<'a> Head<'a> {
                 }
                 block.load_keys(isa, self.formats[0], found[at].keys());
                 block.load_values(isa, self.formats[1], found[at].values());
-                let sight = Sight { rows, begin, found: &found[at], next: &found[1 - at], into };
+                let sight = Sight { rows, begin, found: &found[at], following: &found[1 - at], into };
                 self.see(isa, &block, queries, &sight, &mut segment);
             }
             for (i, _) in rows.iter().enumerate().filter(|(_, r)| r.position as usize >= from) {
@@ -183,31 +182,27 @@ impl<'a> Head<'a> {
     fn see<I: Floats>(&self, isa: I, block: &Block, queries: &Queries, sight: &Sight, seen: &mut Seen) {
         let values = block.values(self.formats[1], sight.found.values());
         let call = Call { head: self, block, queries, sight, values };
-        let all = sight.rows.len() * self.group;
-        let (mut first, mut is_first) = (0, true);
-        while first < all {
-            let run = (first..all).take_while(|q| sight.count(q / self.group) > 0).count();
-            if run == 0 {
-                first += self.group;
-                continue;
-            }
-            let count = run.div_ceil(run.div_ceil(QUERIES));
-            let mut next = [Next::NONE; 2];
-            if is_first {
-                for (next, runs) in next.iter_mut().zip([sight.next.keys(), sight.next.values()]) {
-                    *next = Next { runs: if is_apart(runs) { &[] } else { runs }, into: sight.into };
+        let all = sight.rows.len();
+        let (mut row, mut is_first) = (0, true);
+        while row < all {
+            let run = (row..all).take_while(|row| sight.count(*row) > 0).count();
+            let (mut first, end) = (row * self.group, (row + run) * self.group);
+            row += run.max(1);
+            while first < end {
+                let left = end - first;
+                let count = left.div_ceil(left.div_ceil(QUERIES));
+                let next = if is_first { sight.next() } else { [Next::NONE; 2] };
+                match count {
+                    1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
+                    2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
+                    3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, next, seen }),
+                    4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, next, seen }),
+                    5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, next, seen }),
+                    _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, next, seen }),
                 }
+                first += count;
+                is_first = false;
             }
-            match count {
-                1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
-                2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
-                3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, next, seen }),
-                4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, next, seen }),
-                5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, next, seen }),
-                _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, next, seen }),
-            }
-            first += count;
-            is_first = false;
         }
     }
 }
@@ -227,7 +222,7 @@ struct Sight<'c, 'a> {
     begin: usize,
     found: &'c BlockRows<'a>,
     /// Of the block that follows, and where it comes.
-    next: &'c BlockRows<'a>,
+    following: &'c BlockRows<'a>,
     into: Cache,
 }
 
@@ -235,6 +230,13 @@ impl Sight<'_, '_> {
     /// How many of its positions a row sees.
     fn count(&self, row: usize) -> usize {
         (self.rows[row].position as usize + 1).saturating_sub(self.begin).min(BLOCK)
+    }
+
+    /// Keys and values to be asked for while tiles compute: those that lie together.
+    fn next(&self) -> [Next<'_>; 2] {
+        let into = self.into;
+        [self.following.keys(), self.following.values()]
+            .map(|runs| Next { runs: if is_apart(runs) { &[] } else { runs }, into })
     }
 }
 
@@ -266,9 +268,13 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
         let TileOf { isa, call, first, next, seen } = self;
         let Call { head, block, queries, sight, values } = *call;
         let (mut x, mut counts): ([&[f32]; Q], [usize; Q]) = ([&[]; Q], [0; Q]);
+        let (mut row, mut query) = (first / head.group, first % head.group);
         for q in 0..Q {
-            x[q] = queries.get(first + q);
-            counts[q] = sight.count((first + q) / head.group);
+            (x[q], counts[q]) = (queries.get(row, query), sight.count(row));
+            query += 1;
+            if query == head.group {
+                (row, query) = (row + 1, 0);
+            }
         }
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
         let [keys, next] = next;
