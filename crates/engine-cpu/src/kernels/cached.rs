@@ -108,3 +108,21 @@ fn widen<I: Floats, const HALF: bool>(isa: I, bytes: &[u8], out: &mut [f32]) {
         isa.put(out, whole.len(), if HALF { isa.halves(&part) } else { isa.upper_halves(&part) });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_run_are_found_together_and_those_of_two_are_not() {
+        let memory: Vec<u8> = (0..200).collect();
+        let runs = [0..16, 16..20, 20..100].map(|rows: Range<usize>| Run::of(&memory[2 * rows.start..2 * rows.end], 2));
+        let together = |rows: Range<usize>| part_together(&runs, rows);
+        for rows in [0..16, 3..10, 16..20, 17..18, 20..36, 30..62, 84..100] {
+            assert_eq!(together(rows.clone()), Some(&memory[2 * rows.start..2 * rows.end]), "{rows:?}");
+        }
+        for rows in [15..17, 0..20, 16..32, 90..101, 100..116] {
+            assert_eq!(together(rows.clone()), None, "{rows:?}");
+        }
+    }
+}

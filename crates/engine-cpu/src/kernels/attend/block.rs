@@ -10,7 +10,7 @@ use inkstone_tensor::DType;
 /// Queries up to which keys and values are decoded in registers, once for each tile of them, and not into memory.
 const FEW: usize = 2 * QUERIES;
 
-/// What is made of a block; columns beyond a head are zeros.
+/// What is made of a block; columns beyond a head have any values, which nobody reads.
 pub(super) struct Block<'f> {
     /// By d: the keys of 64 positions, as floats or in half precision.
     keys: &'f mut [f32],
@@ -68,12 +68,6 @@ impl<'f> Block<'f> {
         let (keys, floats) = floats.split_at_mut(BLOCK * k.padded());
         let (rows, floats) = floats.split_at_mut(LANES * k.padded());
         let (values, room) = floats.split_at_mut(BLOCK * v.padded());
-        if k.dim < k.padded() {
-            rows.fill(0.0);
-        }
-        if v.dim < v.padded() {
-            values.fill(0.0);
-        }
         let halves = k.dtype == DType::F16 && k.in_registers(queries);
         Block { keys, halves, values, direct: v.in_registers(queries), rows, room }
     }
