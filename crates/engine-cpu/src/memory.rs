@@ -305,6 +305,11 @@ impl<'a> HeadRows<'a> {
         Run { start, stride: self.stride, bytes: self.bytes, count, _memory: std::marker::PhantomData }
     }
 
+    /// Whether something lies between its rows, wherever they are: other heads.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.stride != self.bytes
+    }
+
     /// Values in a row.
     pub(crate) fn values(&self) -> usize {
         self.bytes / self.dtype.block_bytes() * self.dtype.block()

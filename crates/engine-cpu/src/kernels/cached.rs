@@ -50,11 +50,6 @@ impl<'a> BlockRows<'a> {
     }
 }
 
-/// Whether something lies between the rows of runs.
-pub(super) fn is_apart(runs: &[Run]) -> bool {
-    runs.iter().any(|run| run.together().is_none())
-}
-
 /// All rows of runs, where nothing lies between.
 pub(super) fn together<'a>(runs: &[Run<'a>]) -> Option<&'a [u8]> {
     if let [run] = runs { run.together() } else { None }

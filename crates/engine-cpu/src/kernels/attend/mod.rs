@@ -7,7 +7,7 @@ mod block;
 mod seen;
 mod tiles;
 
-use super::cached::{BlockRows, is_apart, rows};
+use super::cached::{BlockRows, rows};
 use super::on;
 use crate::isa::{self, Body, Cache, F16x, Floats, LANES};
 use crate::memory::{HeadRows, Run};
@@ -158,8 +158,8 @@ impl<'a> Head<'a> {
                 let at = begin / BLOCK % 2;
                 found[1 - at].find(caches, places, positions(begin + BLOCK))?;
                 // What lies together is asked for while tiles compute.
-                for runs in [found[1 - at].keys(), found[1 - at].values()] {
-                    if is_apart(runs) {
+                for (cache, runs) in self.caches.iter().zip([found[1 - at].keys(), found[1 - at].values()]) {
+                    if cache.is_apart() {
                         ask(isa, runs, into);
                     }
                 }
@@ -191,7 +191,7 @@ impl<'a> Head<'a> {
             while first < end {
                 let left = end - first;
                 let count = left.div_ceil(left.div_ceil(QUERIES));
-                let next = if is_first { sight.next() } else { [Next::NONE; 2] };
+                let next = if is_first { sight.next(&self.caches) } else { [Next::NONE; 2] };
                 match count {
                     1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
                     2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
@@ -233,10 +233,9 @@ impl Sight<'_, '_> {
     }
 
     /// Keys and values to be asked for while tiles compute: those that lie together.
-    fn next(&self) -> [Next<'_>; 2] {
-        let into = self.into;
-        [self.following.keys(), self.following.values()]
-            .map(|runs| Next { runs: if is_apart(runs) { &[] } else { runs }, into })
+    fn next(&self, caches: &[HeadRows; 2]) -> [Next<'_>; 2] {
+        let of = |cache: &HeadRows, runs| Next { runs: if cache.is_apart() { &[] } else { runs }, into: self.into };
+        [of(&caches[0], self.following.keys()), of(&caches[1], self.following.values())]
     }
 }
 
