@@ -171,7 +171,8 @@ pub static STAGES: &[Stage] = &[
                 .arg(c.workspace.target().join("address"))
                 // The sanitizer's runtime comes with the toolchain; only the flag is not stable.
                 .env("RUSTC_BOOTSTRAP", "1")
-                .env("RUSTFLAGS", "-Zsanitizer=address")
+                // Checks of large functions, as most kernels are, are calls: in place they take longer to compile than to run.
+                .env("RUSTFLAGS", "-Zsanitizer=address -Cllvm-args=-asan-instrumentation-with-call-threshold=100")
                 // A refused allocation is an error value, also here. Leaks need a debugger's rights and are not what is sought.
                 .env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0");
             if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
