@@ -350,7 +350,9 @@ pub trait Words: Floats {
 fn byte_factors(at: [usize; 2]) -> [i8; 16] {
     let mut order = [-1; 16];
     for (word, order) in order.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        [order[1], order[3]] = at.map(|at| (4 * word + at) as i8);
+        // No closure: these would be calls where crates are compiled without links between their parts.
+        order[1] = (4 * word + at[0]) as i8;
+        order[3] = (4 * word + at[1]) as i8;
     }
     order
 }

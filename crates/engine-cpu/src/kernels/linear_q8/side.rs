@@ -89,11 +89,11 @@ impl Start {
             Start::Offset { offset, halves, short } => {
                 let [first @ [a, b], second @ [c, d]] = parts(group);
                 let sums = if halves { [first, second] } else { [[a.wrapping_add(c), b.wrapping_add(d)], [0; 2]] };
-                let [first, second] = sums.map(|[low, high]| match short {
+                let begin = |[low, high]: [u32; 2]| match short {
                     true => both(less(low, offset), less(high, offset)),
                     false => less(low.wrapping_add(high), offset),
-                });
-                [first, second, 0]
+                };
+                [begin(sums[0]), begin(sums[1]), 0]
             }
         }
     }
