@@ -97,10 +97,8 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
 
     #[inline(always)]
     fn signed(self, isa: I, k: usize) -> I::W {
-        match F::TABLE {
-            Some(table) => {
-                isa.lookup(&table.map(|q| q ^ 128), F::words(isa, self.blocks, self.head, self.first, k)[self.at])
-            }
+        match &F::SIGNED_TABLE {
+            Some(table) => isa.lookup(table, F::words(isa, self.blocks, self.head, self.first, k)[self.at]),
             None => self.quad(isa, k),
         }
     }
@@ -130,6 +128,11 @@ pub(super) trait Format: Copy {
     /// What the values are by the codes that [`Format::words`] gives, if these are not the values; there is a 0 in none with an
     /// offset of 128.
     const TABLE: Option<&'static [u8; 16]> = None;
+    /// The same with 128 subtracted from each.
+    const SIGNED_TABLE: Option<[u8; 16]> = match Self::TABLE {
+        Some(table) => Some(less_128(*table)),
+        None => None,
+    };
     /// Whether activations have one scale for a whole block: all that is summed of a block is integers.
     const WHOLE: bool;
     /// What is summed before a scale comes in: a group or, if scales are of 16 values, a half of it.
@@ -203,6 +206,16 @@ pub(super) trait Format: Copy {
         rows: Range<usize>,
         begin: [&[u32; N]; 2],
     ) -> [[I::W; N]; P];
+}
+
+/// Bytes with 128 subtracted, as they are with a sign.
+const fn less_128(mut bytes: [u8; 16]) -> [u8; 16] {
+    let mut i = 0;
+    while i < bytes.len() {
+        bytes[i] ^= 128;
+        i += 1;
+    }
+    bytes
 }
 
 /// Something for each group of a block; for those that share bytes it is written out.
