@@ -5,14 +5,17 @@
 //! gives up on a million spaces without an error, and a merge of an unknown token is refused.
 
 use crate::merge::{MergeRule, Merger, NO_TOKEN, Symbol};
-use crate::pre::Splitter;
+use crate::pre::{PreTokenizer, Splitter};
 use crate::tokenizer::TokenModel;
 use crate::vocab::Vocab;
-use crate::{Error, byte_chars};
+use crate::{Error, byte_chars, nfc};
 use inkstone_gguf::Strings;
+use std::borrow::Cow;
 
 /// The model of a file with `tokenizer.ggml.model` = `gpt2`.
 pub(crate) struct Bpe {
+    /// Texts are composed before they are cut.
+    nfc: bool,
     splitter: Splitter,
     merges: Merges,
     bytes: [u32; 256],
@@ -35,18 +38,14 @@ pub(crate) struct IgnoredMerges {
 }
 
 impl Bpe {
-    pub(crate) fn new(
-        vocab: &Vocab,
-        merges: &Strings,
-        splitter: Splitter,
-        whole_words: bool,
-    ) -> Result<(Bpe, IgnoredMerges), Error> {
+    pub(crate) fn new(vocab: &Vocab, merges: &Strings, row: &PreTokenizer) -> Result<(Bpe, IgnoredMerges), Error> {
         let (merges, ignored) = Merges::new(vocab, merges)?;
         let bytes =
             byte_chars::CHARS.map(|c| vocab.find_plain(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or(NO_TOKEN));
         // No character of a token's text takes less than a byte, so a longer word can't be a token.
-        let longest_whole_word = if whole_words { vocab.longest_plain() } else { 0 };
-        Ok((Bpe { splitter, merges, bytes, longest_whole_word }, ignored))
+        let longest_whole_word = if row.whole_words { vocab.longest_plain() } else { 0 };
+        let splitter = Splitter::new(row.stages);
+        Ok((Bpe { nfc: row.nfc, splitter, merges, bytes, longest_whole_word }, ignored))
     }
 
     /// How many of the 256 bytes have no token.
@@ -60,7 +59,8 @@ impl TokenModel for Bpe {
     fn encode(&self, vocab: &Vocab, text: &str, _first: bool, ids: &mut Vec<u32>) -> Result<(), Error> {
         let mut merger = Merger::default();
         let mut chars = String::new();
-        self.splitter.split(text, &mut |word| {
+        let text = if self.nfc { nfc::compose(text)? } else { Cow::Borrowed(text) };
+        self.splitter.split(&text, &mut |word| {
             if word.len() <= self.longest_whole_word {
                 chars.clear();
                 byte_chars::encode(word.as_bytes(), &mut chars);

@@ -26,6 +26,7 @@ mod end_tokens;
 mod error;
 mod load;
 mod merge;
+mod nfc;
 mod pre;
 mod special;
 mod spm;

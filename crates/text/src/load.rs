@@ -1,7 +1,7 @@
 //! A tokenizer out of the metadata of a GGUF file (keys `tokenizer.ggml.*`).
 
 use crate::bpe::{Bpe, IgnoredMerges};
-use crate::pre::{self, PreTokenizer, Splitter};
+use crate::pre::{self, PreTokenizer};
 use crate::special::Specials;
 use crate::spm::{SPACE, Spm};
 use crate::tokenizer::{Roles, TokenModel, Tokenizer};
@@ -131,7 +131,7 @@ fn vocab(metadata: &Metadata, kind: &Kind, notes: &mut Vec<String>) -> Result<Vo
 fn bpe(metadata: &Metadata, vocab: &Vocab, row: &PreTokenizer, notes: &mut Vec<String>) -> Result<Bpe, Error> {
     let merges = metadata.strings(MERGES)?.ok_or(Error::MissingKey { key: MERGES, model: BPE.name })?;
     check_merges(merges)?;
-    let (bpe, ignored) = Bpe::new(vocab, merges, Splitter::new(row.stages), row.whole_words)?;
+    let (bpe, ignored) = Bpe::new(vocab, merges, row)?;
     let IgnoredMerges { malformed, unknown, repeated } = ignored;
     note(notes, malformed, "merges have no space between two texts; ignored");
     note(notes, unknown, "merges have a part or a result that is no token; ignored");

@@ -70,7 +70,7 @@ impl Merger {
     }
 
     fn begin(&mut self, bytes: usize) -> Result<(), Error> {
-        // A text whose spaces were escaped can be longer than it was.
+        // A text whose spaces were escaped, or that was composed, can be longer than it was.
         if bytes as u64 > LONGEST_TEXT {
             return Err(Error::TextTooLong { bytes: bytes as u64, max: LONGEST_TEXT });
         }

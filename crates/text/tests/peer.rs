@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::sequence::Sequence;
@@ -27,16 +28,18 @@ struct Row {
     gpt2_words: bool,
     /// A word that is a token is taken without merges.
     whole_words: bool,
+    /// Texts are composed.
+    nfc: bool,
 }
 
 const ROWS: &[Row] = &[
-    Row { name: "gpt-2", trained: true, splits: &[], gpt2_words: true, whole_words: false },
-    Row { name: "qwen2", trained: true, splits: &[QWEN2], gpt2_words: false, whole_words: false },
-    Row { name: "llama-bpe", trained: true, splits: &[LLAMA3], gpt2_words: false, whole_words: true },
-    Row { name: "starcoder", trained: true, splits: &[r"\p{N}"], gpt2_words: true, whole_words: false },
-    Row { name: "qwen35", trained: true, splits: &[QWEN35], gpt2_words: false, whole_words: false },
-    Row { name: "gpt-4o", trained: false, splits: &[GPT4O], gpt2_words: false, whole_words: false },
-    Row { name: "deepseek-v3", trained: false, splits: DEEPSEEK_V3, gpt2_words: false, whole_words: false },
+    Row { name: "gpt-2", trained: true, splits: &[], gpt2_words: true, whole_words: false, nfc: false },
+    Row { name: "qwen2", trained: true, splits: &[QWEN2], gpt2_words: false, whole_words: false, nfc: true },
+    Row { name: "llama-bpe", trained: true, splits: &[LLAMA3], gpt2_words: false, whole_words: true, nfc: false },
+    Row { name: "starcoder", trained: true, splits: &[r"\p{N}"], gpt2_words: true, whole_words: false, nfc: false },
+    Row { name: "qwen35", trained: true, splits: &[QWEN35], gpt2_words: false, whole_words: false, nfc: true },
+    Row { name: "gpt-4o", trained: false, splits: &[GPT4O], gpt2_words: false, whole_words: false, nfc: false },
+    Row { name: "deepseek-v3", trained: false, splits: DEEPSEEK_V3, gpt2_words: false, whole_words: false, nfc: false },
 ];
 const QWEN2: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*",
@@ -128,6 +131,7 @@ impl Both {
         });
         let bpe = BPE::builder().vocab_and_merges(plain.collect::<Vocab>(), merges.collect());
         let mut peer = tokenizers::Tokenizer::new(bpe.ignore_merges(row.whole_words).build().unwrap());
+        peer.with_normalizer(row.nfc.then_some(NFC)).unwrap();
         let split = |&p: &&str| Split::new(SplitPattern::Regex(p.into()), Isolated, false).unwrap();
         let mut stages: Vec<PreTokenizerWrapper> = row.splits.iter().map(split).map(Into::into).collect();
         stages.push(ByteLevel::new(false, true, row.gpt2_words).into());

@@ -14,6 +14,8 @@ pub(crate) struct PreTokenizer {
     pub names: &'static [&'static str],
     /// Passes over the text.
     pub stages: &'static [Stage],
+    /// The text is composed before it is cut (NFC), as the models' own tokenizers do. Files do not say so.
+    pub nfc: bool,
     /// A word that is a token is taken as it is, without merges.
     pub whole_words: bool,
     /// What `tokenizer.ggml.add_bos_token` is where a file does not say.
@@ -125,28 +127,37 @@ const DEEPSEEK_LETTERS: Stage = Matches(concat!(
 ));
 
 const fn row(names: &'static [&'static str], stages: &'static [Stage]) -> PreTokenizer {
-    PreTokenizer { names, stages, whole_words: false, add_bos: false }
+    PreTokenizer { names, stages, nfc: false, whole_words: false, add_bos: false }
+}
+
+/// A row whose texts are composed.
+const fn nfc(names: &'static [&'static str], stages: &'static [Stage]) -> PreTokenizer {
+    PreTokenizer { nfc: true, ..row(names, stages) }
 }
 
 /// Rows are looked up by name, so their order is free; a name is there once (tested).
 pub(crate) static TABLE: &[PreTokenizer] = &[
     row(&["default"], &[Matches(r"[\p{P}\$\+<=>\^~\|]+"), GPT2, Matches(r"\p{N}+"), THREE_DIGITS]),
-    row(&["gpt-2", "mpt", "olmo", "jais", "trillion", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4"], &[GPT2]),
+    row(&["gpt-2", "jais", "trillion", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4"], &[GPT2]),
     row(&["granite-docling"], &[GPT2]),
-    row(&["starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b"], &[DIGIT, GPT2]),
+    nfc(&["mpt", "olmo"], &[GPT2]),
+    row(&["starcoder", "refact", "smollm", "codeshell", "exaone", "minerva-7b"], &[DIGIT, GPT2]),
+    nfc(&["command-r"], &[DIGIT, GPT2]),
     row(&["falcon"], &[Matches(r"[\p{P}\$\+<=>\^~\|`]+"), GPT2, THREE_DIGITS]),
     PreTokenizer {
         names: &["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"],
         stages: &[LLAMA3],
+        nfc: false,
         whole_words: true,
         add_bos: true,
     },
     row(&["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"], &[LLAMA3]),
-    row(&["qwen2", "stablelm2", "hunyuan", "grok-2", "solar-open", "deepseek-r1-qwen", "megrez"], &[QWEN2]),
+    nfc(&["qwen2"], &[QWEN2]),
+    row(&["stablelm2", "hunyuan", "grok-2", "solar-open", "deepseek-r1-qwen", "megrez"], &[QWEN2]),
     row(&["bailingmoe", "bailingmoe2", "llada-moe"], &[QWEN2]),
-    row(&["qwen35"], &[QWEN35]),
+    nfc(&["qwen35"], &[QWEN35]),
     row(&["gpt-4o", "minimax-m2", "llama4", "kanana2"], &[GPT4O]),
-    PreTokenizer { names: &["tekken"], stages: &[TEKKEN], whole_words: true, add_bos: true },
+    PreTokenizer { names: &["tekken"], stages: &[TEKKEN], nfc: false, whole_words: true, add_bos: true },
     row(&["seed-coder"], &[SEED_CODER]),
     row(&["exaone-moe"], &[EXAONE_MOE]),
     row(&["kimi-k2"], &[KIMI_K2]),
@@ -178,6 +189,7 @@ pub(crate) static TABLE: &[PreTokenizer] = &[
             Matches(r"[\p{P}!-/:-@\[-`{-~]"),
             GPT2,
         ],
+        nfc: false,
         whole_words: false,
         add_bos: true,
     },

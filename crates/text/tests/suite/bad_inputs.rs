@@ -293,6 +293,7 @@ fn assert_encodes_in_linear_time(name: &str, tokenizer: &Tokenizer) {
         ("spaces", " "),
         ("newlines", "\n"),
         ("combining marks", "\u{301}"),
+        ("marks out of order", "\u{301}\u{323}"),
         ("emoji joins", "👩\u{200D}"),
         ("words", "the quick brown fox "),
     ];
@@ -315,6 +316,20 @@ fn c05_long_words_take_linear_time_in_bpe() {
     let mut merges: Vec<&str> = vec!["Ì ģ", "Ìģ Ì", "Ġ Ġ", "Ċ Ċ", "a b", "ab ab"];
     merges.extend(halves.iter().map(String::as_str));
     assert_encodes_in_linear_time("bpe", &load(&bpe(&more, &merges)));
+}
+
+#[test]
+fn c05_composing_takes_linear_time() {
+    let tokenizer = load(&set(&bpe(&[], &[]), "pre", "qwen2"));
+    assert_encodes_in_linear_time("composed", &tokenizer);
+    for unit in ["e\u{301}", "\u{1112}\u{1161}\u{11AB}", "\u{323}\u{301}a"] {
+        let large = unit.repeat(100_000);
+        assert_linear(
+            &format!("composed: {unit:?}"),
+            || drop(plain(&tokenizer, &large[..unit.len() * 10_000])),
+            || drop(plain(&tokenizer, &large)),
+        );
+    }
 }
 
 #[test]
