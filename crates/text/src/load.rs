@@ -64,8 +64,9 @@ impl Tokenizer {
             Some((_, row)) => Box::new(bpe(metadata, &vocab, row, &mut notes)?),
             None => Box::new(spm(metadata, &vocab, roles.unknown, space_prefix, &mut notes)?),
         };
-        let model_family = metadata.str("general.name").ok().flatten().unwrap_or_default();
-        let specials = Specials::new(&vocab, |text| strips_right(model_family, text))?;
+        let architecture = metadata.str("general.architecture").ok().flatten();
+        let is_phi3 = architecture == Some("phi3") && kind.name == SPM.name;
+        let specials = Specials::new(&vocab, |text| is_phi3 && phi3_strips_right(text))?;
         let pre = pre.map(|(name, _)| name);
         let space_prefix = space_prefix && kind.name == SPM.name;
         Ok(Tokenizer { vocab, model, model_name: kind.name, pre, specials, roles, space_prefix, end_tokens, notes })
@@ -202,10 +203,10 @@ fn roles(metadata: &Metadata, kind: &Kind, pre_adds_bos: bool, tokens: usize) ->
     Ok(roles)
 }
 
-/// Phi-3's special tokens take the spaces behind them with them; files don't say so but by the model's name.
-fn strips_right(model_name: &str, token: &str) -> bool {
-    let name = model_name.to_ascii_lowercase();
-    (name.contains("phi-3") || name.contains("phi3")) && !["<unk>", "<s>", "<|endoftext|>"].contains(&token)
+/// Phi-3's special tokens take the spaces behind them with them, but for three. Files don't say so: it is a matter of the
+/// architecture, with a vocabulary of SentencePiece (later models of the same architecture have another).
+fn phi3_strips_right(token: &str) -> bool {
+    !["<unk>", "<s>", "<|endoftext|>"].contains(&token)
 }
 
 /// U+2581 is a space.

@@ -28,6 +28,14 @@ fn bpe(pre: &str, more: &[(&str, i32)]) -> Metadata {
     metadata
 }
 
+/// SentencePiece: 256 bytes, each its own id, and what is given.
+fn spm(more: &[(&str, i32)]) -> Metadata {
+    let mut metadata = metadata("llama", (0..=255).map(|b| (format!("<0x{b:02X}>"), 6)), more);
+    metadata.insert("tokenizer.ggml.add_space_prefix", false);
+    metadata.insert("tokenizer.ggml.add_bos_token", false);
+    metadata
+}
+
 fn load(metadata: &Metadata) -> Tokenizer {
     Tokenizer::from_metadata(metadata).unwrap()
 }
@@ -46,4 +54,26 @@ fn tokens_are_found_before_a_text_is_composed() {
     let as_it_is = load(&bpe("gpt-2", &[]));
     let ids = as_it_is.encode("a\u{301}", &Encode::plain()).unwrap();
     assert_eq!(as_it_is.decode(&ids), "a\u{301}".as_bytes());
+}
+
+#[test]
+fn tokens_of_phi3_take_the_spaces_behind_them_whatever_its_name() {
+    let more = [("<s>", CONTROL), ("<|user|>", CONTROL), ("<|endoftext|>", CONTROL), ("▁", NORMAL)];
+    let (text, [s, user, end]) = ("<|user|> \n a<s> <|endoftext|> <|user|>  ", [256, 257, 258]);
+    let ids = |metadata: &Metadata, architecture: &str, name: &str| {
+        let mut metadata = metadata.clone();
+        metadata.insert("general.architecture", architecture);
+        metadata.insert("general.name", name);
+        load(&metadata).encode(text, &Encode::plain().special(true)).unwrap()
+    };
+    let (space, line, a) = (259, u32::from(b'\n'), u32::from(b'a'));
+    let (taken, kept) = (
+        vec![user, a, s, space, end, space, user],
+        vec![user, space, line, space, a, s, space, end, space, user, space, space],
+    );
+    let spm = spm(&more);
+    assert_eq!(ids(&spm, "phi3", "A tuned model"), taken);
+    assert_eq!(ids(&spm, "llama", "Phi-3 mini"), kept);
+    let bpe = bpe("gpt-2", &more);
+    assert_eq!(ids(&bpe, "phi3", "Phi-4 mini").len(), kept.len());
 }
