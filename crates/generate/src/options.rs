@@ -55,7 +55,8 @@ pub struct Options {
     pub logprobs: Option<u32>,
     /// Special tokens are parsed out of the prompt.
     pub special: bool,
-    /// A BOS token before the prompt; without it as the model's metadata say.
+    /// A BOS token before the prompt; without it as the model's metadata say. None is added to a prompt that begins with one
+    /// ([`Options::special`]).
     pub bos: Option<bool>,
     /// The generation ends after this time.
     pub deadline: Option<Duration>,

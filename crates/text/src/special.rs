@@ -99,7 +99,8 @@ impl Specials {
         }
     }
 
-    fn is_control(&self, id: u32) -> bool {
+    /// Whether a token is a control or unknown one that is found in texts.
+    pub(crate) fn is_control(&self, id: u32) -> bool {
         self.control.ids.binary_search(&id).is_ok()
     }
 

@@ -23,7 +23,8 @@ pub(crate) trait TokenModel: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Encode {
-    /// Begin with the token that begins texts; `None`: as the metadata say.
+    /// Begin with the token that begins texts; `None`: as the metadata say. None is added where the first token, after
+    /// white space, is this one already: with [`Encode::special`], or because a template wrote it.
     pub bos: Option<bool>,
     /// End with the token that ends texts; `None`: as the metadata say.
     pub eos: Option<bool>,
@@ -100,17 +101,16 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// The tokens of a text.
     pub fn encode(&self, text: &str, options: &Encode) -> Result<Vec<u32>, Error> {
-        self.encode_parts(text, options, |part| self.specials.split(text, options.special, part))
+        self.encode_parts(text, options, options.special, |part| self.specials.split(text, options.special, part))
     }
 
     /// The tokens of a prompt that a chat template made: special tokens are those that the template wrote, whatever the
-    /// texts of users look like; [`Encode::special`] says nothing here. A first token is added as the metadata or the
-    /// options say, unless the template wrote it.
+    /// texts of users look like; [`Encode::special`] says nothing here.
     pub fn encode_rendered(&self, rendered: &Rendered, options: &Encode) -> Result<Vec<u32>, Error> {
-        let wrote_bos = self.control_tokens(rendered).next() == self.bos().map(|bos| (0, bos));
-        let options = if wrote_bos { options.bos(false) } else { *options };
         let (text, marks) = (rendered.text(), rendered.marks());
-        self.encode_parts(text, &options, |part| self.specials.split_marked(text, marks, part))
+        // A token of another kind may be made of what a user wrote.
+        let templates_bos = self.bos().is_some_and(|bos| self.specials.is_control(bos));
+        self.encode_parts(text, options, templates_bos, |part| self.specials.split_marked(text, marks, part))
     }
 
     /// The control tokens that a template wrote, with their places.
@@ -118,10 +118,12 @@ impl Tokenizer {
         self.specials.control_in(rendered.text(), rendered.marks())
     }
 
+    /// `has_bos`: if the first part that is not white space is the token that begins texts, it does so, and none is added.
     fn encode_parts<'t>(
         &self,
         text: &'t str,
         options: &Encode,
+        has_bos: bool,
         split: impl FnOnce(&mut dyn FnMut(Part<'t>) -> Result<(), Error>) -> Result<(), Error>,
     ) -> Result<Vec<u32>, Error> {
         let (bytes, max) = (text.len() as u64, options.max_bytes.min(LONGEST_TEXT));
@@ -129,14 +131,23 @@ impl Tokenizer {
             return Err(Error::TextTooLong { bytes, max });
         }
         let mut ids = Vec::new();
-        if options.bos.unwrap_or(self.roles.add_bos) {
+        let adds_bos = options.bos.unwrap_or(self.roles.add_bos);
+        if adds_bos {
             ids.push(self.bos().ok_or(Error::NoSpecialId { flag: "bos", key: "tokenizer.ggml.bos_token_id" })?);
         }
+        // All parts so far are white space.
+        let mut blank = true;
         let mut first = true;
         split(&mut |part| {
             match part {
-                Part::Text(text) => self.model.encode(&self.vocab, text, first, &mut ids)?,
+                Part::Text(text) => {
+                    blank = blank && text.chars().all(char::is_whitespace);
+                    self.model.encode(&self.vocab, text, first, &mut ids)?;
+                }
                 Part::Token(id) => {
+                    if std::mem::take(&mut blank) && adds_bos && has_bos && self.bos() == Some(id) {
+                        ids.remove(0);
+                    }
                     ids.try_reserve(1).map_err(Error::memory("the ids of a text"))?;
                     ids.push(id);
                 }

@@ -1,7 +1,7 @@
-//! What becomes of a text before it is cut into words: tokens found by their texts, composing.
+//! What becomes of a text before it is cut into words: tokens found by their texts, composing, the token that begins it.
 
 use inkstone_gguf::Metadata;
-use inkstone_text::{Encode, Tokenizer};
+use inkstone_text::{ChatTemplate, Conversation, Encode, Message, Tokenizer};
 
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
@@ -76,4 +76,49 @@ fn tokens_of_phi3_take_the_spaces_behind_them_whatever_its_name() {
     assert_eq!(ids(&spm, "llama", "Phi-3 mini"), kept);
     let bpe = bpe("gpt-2", &more);
     assert_eq!(ids(&bpe, "phi3", "Phi-4 mini").len(), kept.len());
+}
+
+#[test]
+fn one_token_begins_a_text_whoever_writes_it() {
+    let mut metadata = spm(&[("<s>", CONTROL), ("<x>", CONTROL), ("▁", NORMAL)]);
+    metadata.insert("tokenizer.ggml.bos_token_id", 256u32);
+    metadata.insert("tokenizer.ggml.add_bos_token", true);
+    let tokenizer = load(&metadata);
+    let (bos, space, a, line) = (256, 258, u32::from(b'a'), u32::from(b'\n'));
+    let text = [60, 115, 62];
+    let special =
+        |text: &str, bos: Option<bool>| tokenizer.encode(text, &Encode::new().special(true).bos(bos)).unwrap();
+    assert_eq!(special("a", None), [bos, a]);
+    assert_eq!(special("<s>a", None), [bos, a]);
+    assert_eq!(special("<s>a", Some(true)), [bos, a]);
+    assert_eq!(special("<s>a", Some(false)), [bos, a]);
+    assert_eq!(special(" \n<s>a", None), [space, line, bos, a]);
+    // What stands there twice was written twice; what is not the first was meant otherwise.
+    assert_eq!(special("<s> <s>", None), [bos, space, bos]);
+    assert_eq!(special("a<s>", None), [bos, a, bos]);
+    assert_eq!(special(" <x><s>", None), [bos, space, 257, bos]);
+    assert_eq!(special(" ", None), [bos, space]);
+    // A user's text is text.
+    assert_eq!(tokenizer.encode("<s>a", &Encode::new()).unwrap(), [&[bos], &text[..], &[a]].concat());
+    // Also where it is a token in any text.
+    let mut defined = metadata.clone();
+    defined.insert(
+        "tokenizer.ggml.token_type",
+        (0..259).map(|i| if i < 256 { 6 } else { USER_DEFINED }).collect::<Vec<_>>(),
+    );
+    assert_eq!(load(&defined).encode("<s>a", &Encode::new()).unwrap(), [bos, bos, a]);
+    let rendered = |template: &str, said: &str| {
+        let conversation = Conversation::new(vec![Message::user(said)]);
+        let rendered = ChatTemplate::new(template).unwrap().render(&conversation, &tokenizer).unwrap();
+        tokenizer.encode_rendered(&rendered, &Encode::new()).unwrap()
+    };
+    assert_eq!(rendered("{{ bos_token }}{{ messages[0].content }}", "a"), [bos, a]);
+    assert_eq!(rendered("\n {{ bos_token }}{{ messages[0].content }}", "a"), [line, space, bos, a]);
+    assert_eq!(rendered("{{ messages[0].content }}{{ bos_token }}", "\n"), [line, bos]);
+    assert_eq!(rendered("{{ messages[0].content }}{{ bos_token }}", "a"), [bos, a, bos]);
+    assert_eq!(rendered("{{ messages[0].content }}", "<s>"), [&[bos], &text[..]].concat());
+    assert_eq!(
+        rendered("\n{{ messages[0].content }}{{ bos_token }}", "<s>"),
+        [&[bos, line], &text[..], &[bos]].concat()
+    );
 }

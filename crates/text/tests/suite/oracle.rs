@@ -79,10 +79,18 @@ fn check(folder: &Path, name: &str) -> usize {
     }
     assert_eq!(differ, if composed.is_some() { 6 } else { 0 }, "{name}: texts with other ids where they are composed");
     let special = golden["special"].as_array().unwrap();
+    let mut added_twice = 0;
     for case in special {
         let found = tokenizer.encode(text(case), &Encode::new().special(true)).unwrap();
-        assert_eq!(found, ids(&case["ids"]), "{name}: special {:?}", text(case));
+        let mut wanted = ids(&case["ids"]);
+        // The other program adds the token that begins texts also where the text begins with it.
+        if wanted.len() > 1 && [Some(wanted[0]), Some(wanted[1])] == [tokenizer.bos(); 2] {
+            wanted.remove(0);
+            added_twice += 1;
+        }
+        assert_eq!(found, wanted, "{name}: special {:?}", text(case));
     }
+    assert_eq!(added_twice, usize::from(["phi-3", "llama-spm", "llama-bpe"].contains(&name)), "{name}");
     let decode = golden["decode"].as_array().unwrap();
     for case in decode {
         let ids = ids(&case["ids"]);
