@@ -13,6 +13,7 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf \"Once upon a time\" -n 100 --seed 7
   inkstone run model.gguf < prompt.txt
   inkstone run model.gguf -p \"Q: 2+2? A:\" --temp 0 --stop \"Q:\" --json
+  inkstone run model.gguf -f turns.txt --special
 
 A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
 and no space; any other is the prompt. Of a prompt from standard input or a file, one line end at
@@ -34,6 +35,9 @@ pub(crate) struct RunArgs {
     /// File with the text to continue
     #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
+    /// Makes control tokens out of their texts in the prompt, such as <|im_start|>
+    #[arg(long)]
+    special: bool,
     /// One JSON object for each piece of text; the last has finish, seed, usage and timings
     #[arg(long)]
     pub(crate) json: bool,
@@ -63,6 +67,6 @@ impl RunArgs {
 
     /// As the library takes them.
     pub(crate) fn options(&self) -> Options {
-        self.sampling.options()
+        self.sampling.options().special(self.special)
     }
 }

@@ -60,6 +60,23 @@ fn every_way_to_give_model_and_prompt_gives_the_same_text() {
     }
 }
 
+/// Texts of control tokens are these tokens if asked for, and one of them begins the prompt whoever writes it.
+#[test]
+fn control_tokens_are_in_a_prompt_if_asked_for() {
+    let turn = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
+    let answer = run(&["chat", "Hello", "--temp", "0"]).succeeded();
+    for prompt in [turn.to_string(), format!("<|startoftext|>{turn}")] {
+        let ran = run(&["run", "--special", "--temp", "0", "-p", &prompt]).succeeded();
+        assert_eq!(format!("{}\n", ran.text()), answer.text(), "{prompt:?}");
+    }
+    let tokens = |prompt: &str, more: &[&str]| {
+        lines(&greedy(prompt, &[more, &["--json"]].concat()).succeeded()).pop().unwrap()["usage"]["prompt_tokens"]
+            .clone()
+    };
+    assert_eq!(tokens("<|startoftext|>Once upon a time", &["--special"]), tokens("Once upon a time", &[]));
+    assert!(tokens("<|startoftext|>Once", &[]).as_u64() > tokens("<|startoftext|>Once", &["--special"]).as_u64());
+}
+
 #[test]
 fn log_probabilities_are_in_the_objects_or_on_standard_error() {
     let objects = lines(&greedy("Once", &["--json", "--logprobs", "2"]).succeeded());
