@@ -31,10 +31,24 @@ fn lines_of_a_pipe_are_a_conversation_with_commands() {
 
 #[test]
 fn what_is_wrong_in_a_conversation_ends_a_pipe_with_its_code() {
-    run_with_input(&["chat"], b"/nope\n").refused(2, "unknown command \"/nope\"; commands: /help, ");
     run_with_input(&["chat"], b"/set temperature x\n").refused(2, "temperature \"x\": allowed: 0 or above");
     run_with_input(&["chat"], b"/load no-such.json\n").refused(1, "no-such.json: can't read: ");
     run_with_input(&["chat"], b"a\xFFb\n").refused(1, "standard input: not UTF-8 at byte 1");
+}
+
+/// What writes into a pipe may know nothing of commands, and Qwen3's switches are none.
+#[test]
+fn lines_of_a_pipe_with_a_slash_and_no_command_are_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("saved.json");
+    let messages = ["/no_think hi", "/think", "/usr/bin is a folder", "Hello"];
+    let lines = format!("/set max-tokens 2\n{}\n/save {}\n", messages.join("\n"), file.display());
+    let ran = run_with_input(&["chat"], lines.as_bytes()).succeeded();
+    let saved: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let said = saved.iter().filter(|message| message["role"] == "user").map(|m| m["content"].as_str().unwrap());
+    assert_eq!(said.collect::<Vec<_>>(), messages);
+    let notes: Vec<_> = ran.stderr.lines().filter(|line| line.contains(" command")).collect();
+    assert_eq!(notes, ["note: /usr/bin is no command: the line is a message"]);
 }
 
 #[test]

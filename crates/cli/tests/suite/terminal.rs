@@ -30,7 +30,7 @@ fn typed(arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
 fn a_conversation_is_typed_and_its_commands_obeyed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("said.json");
-    let end = folder.path().join("end.json");
+    let (switched, end) = (folder.path().join("switched.json"), folder.path().join("end.json"));
     let (save, load) = (format!("/save {}\r", file.display()), format!("/load {}\r", file.display()));
     let steps = [
         ("/help lists the commands", ""),
@@ -54,12 +54,17 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
         (PROMPT, "/undo\r"),
         ("there is nothing to take back", ""),
         (PROMPT, "/nope\r"),
-        ("error: unknown command \"/nope\"", ""),
+        ("error: unknown command \"/nope\"; commands: /help, ", ""),
         (PROMPT, "/set temperature x\r"),
         ("error: temperature \"x\"", ""),
+        // Qwen3's switches are no commands.
+        (PROMPT, "/set max-tokens 1\r"),
+        (PROMPT, "/no_think Hello\r"),
+        (PROMPT, &format!("/save {}\r", switched.display())),
+        (PROMPT, "/undo\r"),
         // A wrong line ends nothing, and the arrow brings earlier ones back.
         (PROMPT, "/set max-tokens 2\r"),
-        (PROMPT, &format!("{}\r", UP.repeat(12))),
+        (PROMPT, &format!("{}\r", UP.repeat(16))),
         ("\nHello!", ""),
         (PROMPT, &format!("/save {}\r", end.display())),
         (PROMPT, "/quit\r"),
@@ -72,6 +77,7 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
         said.iter().map(|message| message["content"].as_str().unwrap().to_string()).collect::<Vec<_>>()
     };
     assert_eq!(contents(&file), ["Be kind.", "Hello", "Hello! Shall I tell you a story?"]);
+    assert_eq!(contents(&switched)[..2], ["Be kind.", "/no_think Hello"]);
     assert_eq!(contents(&end), ["Be kind.", "Hello", "Hello!"]);
 }
 

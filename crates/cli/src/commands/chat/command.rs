@@ -13,6 +13,8 @@ pub(super) enum Command<'l> {
     Quit,
     /// A message.
     Say(&'l str),
+    /// A line whose first word begins with a slash and is no command: this word.
+    Unknown(&'l str),
 }
 
 /// What `/help` says.
@@ -25,8 +27,12 @@ pub(super) const HELP: &[&str] = &[
     "/undo              takes the last message and its answer back",
     "/quit              ends, as Ctrl-D does",
     "//...              a message that begins with a slash",
+    "/think, /no_think  begin a message, for models that think unless told otherwise",
     "Ctrl-C ends an answer; what was said of it is kept.",
 ];
+
+/// Words that are no commands but belong to the message that they begin: Qwen3's switches.
+const SWITCHES: [&str; 2] = ["think", "no_think"];
 
 const NAMES: &str = "/help, /reset, /system, /set, /save, /load, /undo, /quit";
 
@@ -54,8 +60,14 @@ impl<'l> Command<'l> {
             "load" => needed("a file").map(Command::Load),
             "undo" => alone(Command::Undo),
             "quit" => alone(Command::Quit),
-            _ => Err(format!("unknown command \"/{name}\"; commands: {NAMES}; a message that begins with / is //...")),
+            _ if SWITCHES.contains(&name) => Ok(Command::Say(line)),
+            _ => Ok(Command::Unknown(&line[..line.len() - rest.len() + name.len()])),
         }
+    }
+
+    /// What is said of a word that is no command.
+    pub(super) fn unknown(word: &str) -> String {
+        format!("unknown command \"{word}\"; commands: {NAMES}; a message that begins with / is //...")
     }
 }
 
@@ -74,13 +86,18 @@ mod tests {
             ("/set temperature 0", Command::Set("temperature 0")),
             ("/save a b.json", Command::Save("a b.json")),
             ("/quit", Command::Quit),
+            ("/no_think", Command::Say("/no_think")),
+            ("/think about it", Command::Say("/think about it")),
+            ("/thinking", Command::Unknown("/thinking")),
+            ("/usr/bin is a folder", Command::Unknown("/usr/bin")),
+            ("/ x", Command::Unknown("/")),
         ];
         for (line, wanted) in cases {
             assert_eq!(Command::of(line), Ok(wanted), "{line}");
         }
         assert_eq!(Command::of("/save"), Err("/save needs a file".to_string()));
         assert_eq!(Command::of("/undo 2"), Err("/undo takes nothing, found \"2\"".to_string()));
-        assert!(Command::of("/exit").unwrap_err().starts_with("unknown command \"/exit\"; commands: /help, "));
+        assert!(Command::unknown("/exit").starts_with("unknown command \"/exit\"; commands: /help, "));
     }
 
     #[test]

@@ -85,7 +85,16 @@ impl Conversation<'_> {
             terminal::note("/help lists the commands; Ctrl-D ends");
         }
         while let Some(line) = lines.next()? {
-            let result = match Command::of(&line) {
+            let command = match Command::of(&line) {
+                // A person meant a command; what writes into a pipe may know of none.
+                Ok(Command::Unknown(word)) if terminal => Err(Command::unknown(word)),
+                Ok(Command::Unknown(word)) => {
+                    terminal::note(&format!("note: {word} is no command: the line is a message"));
+                    Ok(Command::Say(&line))
+                }
+                command => command,
+            };
+            let result = match command {
                 Ok(Command::Quit) => return Ok(()),
                 Ok(Command::Say(text)) if text.trim().is_empty() => continue,
                 Ok(Command::Say(text)) => {
@@ -154,7 +163,7 @@ impl Conversation<'_> {
                     terminal::note("there is nothing to take back");
                 }
             }
-            Command::Say(_) | Command::Quit => {}
+            Command::Say(_) | Command::Unknown(_) | Command::Quit => {}
         }
         Ok(())
     }
