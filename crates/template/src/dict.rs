@@ -1,0 +1,156 @@
+//! Dicts: pairs in the order in which they came, found by key.
+
+use crate::compare::{equal, hash};
+use crate::error::Result;
+use crate::meter::{Charge, Meter};
+use crate::value::{Value, level_above};
+use std::hash::RandomState;
+use std::rc::Rc;
+
+/// With fewer pairs than this, looking at each key is faster than a table.
+const FEW: usize = 9;
+
+pub(crate) struct Dict {
+    pairs: Vec<(Value, Value)>,
+    table: Option<Table>,
+    depth: usize,
+    _charge: Charge,
+}
+
+/// Places of pairs by the hash of their keys: open addressing, a place is one more than the pair's number.
+struct Table {
+    places: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl Table {
+    fn slot(&self, hash: u64, probe: usize) -> usize {
+        (hash as usize).wrapping_add(probe) & (self.places.len() - 1)
+    }
+}
+
+/// A dict in the making: of equal keys the first stays, with the last value.
+pub(crate) struct Pairs {
+    pairs: Vec<(Value, Value)>,
+    table: Option<Table>,
+    charge: Charge,
+}
+
+impl Pairs {
+    pub(crate) fn new(meter: &Rc<Meter>, expected: usize) -> Result<Pairs> {
+        let charge = Charge::of::<Dict>(meter, expected.saturating_mul(size_of::<(Value, Value)>()))?;
+        Ok(Pairs { pairs: Vec::with_capacity(expected), table: None, charge })
+    }
+
+    pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<()> {
+        let meter = self.charge.meter().clone();
+        if let Some(i) = find(&self.pairs, self.table.as_ref(), &key, &meter)? {
+            self.pairs[i].1 = value;
+            return Ok(());
+        }
+        let old = self.pairs.capacity();
+        if self.pairs.len() == old {
+            let new = (old * 2).max(4);
+            self.charge.add(new * size_of::<(Value, Value)>())?;
+            self.pairs.reserve_exact(new - old);
+            self.charge.remove(old * size_of::<(Value, Value)>());
+        }
+        self.pairs.push((key, value));
+        if self.pairs.len() < FEW {
+            return Ok(());
+        }
+        match &mut self.table {
+            Some(table) if self.pairs.len() * 2 <= table.places.len() => {
+                let i = self.pairs.len() - 1;
+                place(table, &self.pairs[i].0, i, &meter)
+            }
+            _ => self.tabulate(&meter),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// A table of twice the size.
+    fn tabulate(&mut self, meter: &Meter) -> Result<()> {
+        let old = self.table.take().map_or(0, |table| table.places.len());
+        self.charge.remove(old * size_of::<u32>());
+        let size = (self.pairs.len() * 4).next_power_of_two();
+        self.charge.add(size * size_of::<u32>())?;
+        let mut table = Table { places: vec![0; size], hasher: RandomState::new() };
+        for (i, (key, _)) in self.pairs.iter().enumerate() {
+            place(&mut table, key, i, meter)?;
+        }
+        self.table = Some(table);
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<Rc<Dict>> {
+        let depth = level_above(self.pairs.iter().flat_map(|(key, value)| [key, value]))?.max(1);
+        Ok(Rc::new(Dict { pairs: self.pairs, table: self.table, depth, _charge: self.charge }))
+    }
+
+    pub(crate) fn value(self) -> Result<Value> {
+        Ok(Value::Dict(self.finish()?))
+    }
+}
+
+fn place(table: &mut Table, key: &Value, i: usize, meter: &Meter) -> Result<()> {
+    let hash = hash(key, &table.hasher, meter)?;
+    let free = (0..table.places.len()).map(|probe| table.slot(hash, probe)).find(|&slot| table.places[slot] == 0);
+    if let Some(slot) = free {
+        table.places[slot] = i as u32 + 1;
+    }
+    Ok(())
+}
+
+fn find(pairs: &[(Value, Value)], table: Option<&Table>, key: &Value, meter: &Meter) -> Result<Option<usize>> {
+    let Some(table) = table else {
+        if let Value::Text(text) = key {
+            // The most frequent question, without the general comparison.
+            let name = text.as_str();
+            let is_it = |(key, _): &(Value, Value)| matches!(key, Value::Text(text) if text.as_str() == name);
+            return Ok(pairs.iter().position(is_it));
+        }
+        // What can't be a key has no hash.
+        crate::compare::check_hashable(key)?;
+        for (i, (other, _)) in pairs.iter().enumerate() {
+            if equal(key, other, meter)? {
+                return Ok(Some(i));
+            }
+        }
+        return Ok(None);
+    };
+    let hash = hash(key, &table.hasher, meter)?;
+    for probe in 0..table.places.len() {
+        match table.places[table.slot(hash, probe)] {
+            0 => break,
+            i => {
+                meter.values(1)?;
+                if equal(key, &pairs[i as usize - 1].0, meter)? {
+                    return Ok(Some(i as usize - 1));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+impl Dict {
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(crate) fn pairs(&self) -> &[(Value, Value)] {
+        &self.pairs
+    }
+
+    pub(crate) fn get(&self, key: &Value, meter: &Meter) -> Result<Option<&Value>> {
+        Ok(find(&self.pairs, self.table.as_ref(), key, meter)?.map(|i| &self.pairs[i].1))
+    }
+}

@@ -1,0 +1,224 @@
+//! Filters of lists and of any value.
+
+use crate::access;
+use crate::args::{Args, flag, needed};
+use crate::compare::check_hashable;
+use crate::env::Env;
+use crate::error::{Result, wrong};
+use crate::generator::{Generator, Next};
+use crate::iterate::Values;
+use crate::seq::Gather;
+use crate::text::Text;
+use crate::value::{Undefined, Value, View};
+
+/// An attribute of attributes: `'function.name'`, `'parts.0'`.
+pub(super) struct Path(Vec<Value>);
+
+impl Path {
+    pub(super) fn of(attribute: &Value, env: &Env) -> Result<Path> {
+        let Value::Text(text) = attribute else { return Ok(Path(vec![attribute.clone()])) };
+        Path::parse(text, env)
+    }
+
+    fn parse(text: &Text, env: &Env) -> Result<Path> {
+        env.meter.bytes(text.len())?;
+        if text.as_str().matches('.').count() > crate::value::DEEPEST {
+            return wrong("an attribute of too many parts");
+        }
+        let part = |part: &str| match part.parse() {
+            Ok(index) if part.bytes().all(|b| b.is_ascii_digit()) => Value::Int(index),
+            _ => Value::Text(text.sub(part)),
+        };
+        Ok(Path(text.as_str().split('.').map(part).collect()))
+    }
+
+    /// Paths with commas between them.
+    pub(super) fn several(attribute: &Value, env: &Env) -> Result<Vec<Path>> {
+        match attribute {
+            Value::None => Ok(vec![Path(Vec::new())]),
+            Value::Text(text) if text.as_str().matches(',').count() > crate::value::DEEPEST => {
+                wrong("too many attributes")
+            }
+            Value::Text(text) => text.as_str().split(',').map(|part| Path::parse(&text.sub(part), env)).collect(),
+            other => Ok(vec![Path(vec![other.clone()])]),
+        }
+    }
+
+    /// Nothing at all: the value itself.
+    pub(super) fn itself() -> Path {
+        Path(Vec::new())
+    }
+
+    pub(super) fn get(&self, value: &Value, default: Option<&Value>, env: &Env) -> Result<Value> {
+        let mut value = value.clone();
+        for part in &self.0 {
+            value = access::item(&value, part, env)?;
+            if let Some(default) = default
+                && value.is_undefined()
+            {
+                value = default.clone();
+            }
+        }
+        Ok(value)
+    }
+}
+
+/// An attribute of each value, all at once.
+pub(super) fn each_at(mut values: Values, path: &Path, env: &Env) -> Result<Values> {
+    let mut found = Gather::new(&env.meter)?;
+    while let Some(value) = values.next(env)? {
+        found.push(path.get(&value, None, env)?)?;
+    }
+    Ok(Values::Seq(found.seq()?, 0))
+}
+
+pub(super) fn default(_: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [default, boolean] = args.bind("default", ["default_value", "boolean"])?;
+    let missing = value.is_undefined() || flag(boolean, false) && !value.is_true();
+    Ok(if missing { default.cloned().unwrap_or_else(crate::operators::empty) } else { value.clone() })
+}
+
+pub(super) fn length(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    args.none("length")?;
+    Ok(Value::Int(value.len(&env.meter)? as i128))
+}
+
+pub(super) fn list(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    args.none("list")?;
+    if let Value::List(seq) = value {
+        return Ok(Value::List(seq.clone()));
+    }
+    Values::of(value)?.gather(env)?.list()
+}
+
+pub(super) fn first(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    args.none("first")?;
+    match Values::of(value)?.next(env)? {
+        Some(value) => Ok(value),
+        None => env.undefined("no first item, the sequence is empty"),
+    }
+}
+
+pub(super) fn last(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    args.none("last")?;
+    match Values::reversed(value)?.next(env)? {
+        Some(value) => Ok(value),
+        None => env.undefined("no last item, the sequence is empty"),
+    }
+}
+
+pub(super) fn reverse(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    args.none("reverse")?;
+    match value {
+        Value::Text(_) => crate::slice::slice(value, [None, None, Some(&Value::Int(-1))], env),
+        Value::Generator(_) => {
+            let mut all = Values::of(value)?.gather(env)?;
+            all.values_mut().reverse();
+            all.list()
+        }
+        _ => Generator::over(env, "reversed", value, Values::reversed(value)?),
+    }
+}
+
+pub(super) fn items(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    Generator::new(env, "items", value, args, |_, value, args| {
+        args.none("items")?;
+        match value {
+            Value::Undefined(_) => Ok(over(Values::Nothing)),
+            Value::Dict(dict) => Ok(over(Values::Dict(dict.clone(), View::Items, 0))),
+            _ => wrong("items: only of a mapping"),
+        }
+    })
+}
+
+fn over(mut values: Values) -> Next {
+    Box::new(move |env| values.next(env))
+}
+
+pub(super) fn attr(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [name] = args.bind("attr", ["name"])?;
+    let name = needed(name, "attr", "name")?.as_text("name")?;
+    if let Value::Undefined(undefined) = value {
+        return undefined.used();
+    }
+    match access::own(value, name, env)? {
+        Some(found) => Ok(found),
+        // Items are no attributes here.
+        None => Undefined::attribute(&env.meter, value, name.clone()),
+    }
+}
+
+pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    Generator::new(env, "batch", value, args, |_, value, args| {
+        let [size, fill] = args.bind("batch", ["linecount", "fill_with"])?;
+        let size = needed(size, "batch", "linecount")?.as_int("linecount")?;
+        let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
+        let mut values = Values::of(value)?;
+        let mut ahead: Option<Value> = None;
+        let mut is_first = true;
+        Ok(Box::new(move |env| {
+            let mut batch = Gather::new(&env.meter)?;
+            if let Some(value) = ahead.take() {
+                batch.push(value)?;
+            } else if size == 0 && std::mem::take(&mut is_first) {
+                // Each batch is full at once: an empty one comes first.
+                ahead = values.next(env)?;
+                return if ahead.is_some() { batch.list().map(Some) } else { Ok(None) };
+            }
+            while let Some(value) = values.next(env)? {
+                if batch.len() as i128 == size {
+                    ahead = Some(value);
+                    break;
+                }
+                batch.push(value)?;
+            }
+            if batch.len() == 0 {
+                return Ok(None);
+            }
+            if let Some(fill) = fill.as_ref().filter(|_| ahead.is_none()) {
+                while (batch.len() as i128) < size {
+                    env.meter.values(1)?;
+                    batch.push(fill.clone())?;
+                }
+            }
+            batch.list().map(Some)
+        }))
+    })
+}
+
+pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    Generator::new(env, "slice", value, args, |env, value, args| {
+        let [slices, fill] = args.bind("slice", ["slices", "fill_with"])?;
+        let slices = needed(slices, "slice", "slices")?.as_int("slices")?;
+        let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
+        let all = Values::of(value)?.gather(env)?.seq()?;
+        if slices == 0 {
+            return wrong("integer division or modulo by zero");
+        }
+        let (each, more) = (all.len() as i128 / slices, all.len() as i128 % slices);
+        let (mut i, mut at) = (0, 0);
+        Ok(Box::new(move |env| {
+            if i >= slices {
+                return Ok(None);
+            }
+            env.meter.step()?;
+            let len = (each + i128::from(i < more)) as usize;
+            let mut part = Gather::with_capacity(&env.meter, len + 1)?;
+            for value in all.view(at, len, 1).iter() {
+                env.meter.values(1)?;
+                part.push(value.clone())?;
+            }
+            if let Some(fill) = fill.as_ref().filter(|_| i >= more) {
+                part.push(fill.clone())?;
+            }
+            at += len;
+            i += 1;
+            part.list().map(Some)
+        }))
+    })
+}
+
+/// That a value can be a member of a set.
+pub(super) fn hashable(value: &Value) -> Result<()> {
+    check_hashable(value)
+}

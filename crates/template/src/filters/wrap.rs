@@ -1,0 +1,185 @@
+//! `wordwrap`, as Python's `textwrap` does it.
+
+use super::texts::soft;
+use crate::args::{Args, flag};
+use crate::env::Env;
+use crate::error::{Result, wrong};
+use crate::python::{is_space, lines};
+use crate::text::{Builder, Origin, Text};
+use crate::value::Value;
+
+/// How lines are filled.
+struct Wrap {
+    width: usize,
+    breaks_words: bool,
+    breaks_hyphens: bool,
+}
+
+pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [width, words, wrap, hyphens] =
+        args.bind("wordwrap", ["width", "break_long_words", "wrapstring", "break_on_hyphens"])?;
+    let width = width.map_or(Ok(79), |width| width.as_int("width"))?;
+    if width < 1 {
+        return wrong(format!("wordwrap: width is {width}, allowed: 1 or more"));
+    }
+    let between = match wrap {
+        None | Some(Value::None) => Text::new(&env.meter, "\n", Origin::Template)?,
+        Some(text) => text.as_text("wrapstring")?.clone(),
+    };
+    let how = Wrap {
+        width: width.min(i128::from(u32::MAX)) as usize,
+        breaks_words: flag(words, true),
+        breaks_hyphens: flag(hyphens, true),
+    };
+    value.as_text("the value of wordwrap")?;
+    let text = soft(value, env)?;
+    env.meter.bytes(text.len().saturating_mul(2))?;
+    let mut out = Builder::with_capacity(&env.meter, text.len())?;
+    let mut at = 0;
+    for (i, (line, end)) in lines(text.as_str()).enumerate() {
+        env.meter.values(1)?;
+        if i > 0 {
+            out.text(&between)?;
+        }
+        fill(&text.part(at..at + line.len()), &how, &between, &mut out, env)?;
+        at += line.len() + end;
+    }
+    Ok(Value::Text(out.finish()?))
+}
+
+/// Writes a line of the text as lines of the width.
+fn fill(line: &Text, how: &Wrap, between: &Text, out: &mut Builder, env: &Env) -> Result<()> {
+    let mut chunks = Chunks { line: line.as_str(), at: 0, hyphens: how.breaks_hyphens };
+    let is_blank = |chunk: &str| chunk.chars().all(is_space);
+    let mut next = chunks.next();
+    let mut first = true;
+    while next.is_some() {
+        // White space at the start of a line goes, but at the start of the first.
+        if !first && next.is_some_and(is_blank) {
+            next = chunks.next();
+        }
+        let mut used = 0;
+        let mut parts: Vec<&str> = Vec::new();
+        while let Some(chunk) = next {
+            env.meter.values(1)?;
+            let len = chunk.chars().count();
+            if used + len > how.width {
+                if len > how.width {
+                    next = broken(chunk, how, used, &mut parts).or_else(|| chunks.next());
+                }
+                break;
+            }
+            used += len;
+            parts.push(chunk);
+            next = chunks.next();
+        }
+        if parts.last().is_some_and(|last| is_blank(last)) {
+            parts.pop();
+        }
+        if !parts.is_empty() {
+            if !first {
+                out.text(between)?;
+            }
+            first = false;
+            for part in parts {
+                out.text(&line.sub(part))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts what has room of a word that is wider than a line; gives the rest.
+fn broken<'t>(word: &'t str, how: &Wrap, used: usize, parts: &mut Vec<&'t str>) -> Option<&'t str> {
+    if !how.breaks_words {
+        if !parts.is_empty() {
+            return Some(word);
+        }
+        parts.push(word);
+        return None;
+    }
+    let mut cut = word.char_indices().nth(how.width - used).map_or(word.len(), |(at, _)| at);
+    if how.breaks_hyphens {
+        // Behind the last hyphen, if something else is before it.
+        let hyphen = word[..cut].rfind('-').filter(|at| word[..*at].chars().any(|c| c != '-'));
+        cut = hyphen.map_or(cut, |at| at + 1);
+    }
+    let (part, rest) = word.split_at(cut);
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    Some(rest).filter(|rest| !rest.is_empty())
+}
+
+/// White space of a line, as `textwrap` has it.
+fn is_white(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\x0b' | '\x0c' | '\r' | ' ')
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+fn is_letter(c: char) -> bool {
+    c == '_' || c.is_alphabetic()
+}
+
+fn is_word_or_sign(c: char) -> bool {
+    is_word(c) || matches!(c, '!' | '"' | '\'' | '&' | '.' | ',' | '?')
+}
+
+/// Words with the hyphens behind them, dashes, and white space.
+struct Chunks<'t> {
+    line: &'t str,
+    at: usize,
+    hyphens: bool,
+}
+
+impl<'t> Chunks<'t> {
+    fn next(&mut self) -> Option<&'t str> {
+        let rest = &self.line[self.at..];
+        let first = rest.chars().next()?;
+        let len = if is_white(first) { rest.find(|c| !is_white(c)).unwrap_or(rest.len()) } else { self.word(rest) };
+        self.at += len;
+        Some(&rest[..len])
+    }
+
+    /// The length of a word up to where it may be broken.
+    fn word(&self, rest: &str) -> usize {
+        let dashes = |at: usize| self.line[at..].bytes().take_while(|b| *b == b'-').count();
+        let dash = |at: usize| {
+            // Between words; two hyphens or more.
+            let n = dashes(at);
+            let before = self.line[..at].chars().next_back().is_some_and(is_word_or_sign);
+            (n >= 2 && before && self.line[at + n..].chars().next().is_some_and(is_word)).then_some(n)
+        };
+        if let Some(n) = Some(self.at).filter(|_| self.hyphens && rest.starts_with('-')).and_then(dash) {
+            return n;
+        }
+        for (i, c) in rest.char_indices() {
+            if is_white(c) {
+                return i;
+            }
+            if !self.hyphens || i == 0 || c != '-' {
+                continue;
+            }
+            let at = self.at + i;
+            if dash(at).is_some() {
+                return i;
+            }
+            let mut before = self.line[..at].chars().rev();
+            let before = [before.next(), before.next(), before.next()];
+            let is = |c: Option<char>, what: fn(char) -> bool| c.is_some_and(what);
+            let after_word = is(before[0], is_letter) && is(before[1], is_letter)
+                || is(before[0], is_word_or_sign) && before[1] == Some('-') && is(before[2], is_letter);
+            let mut after = self.line[at + 1..].chars();
+            let after = [after.next(), after.next(), after.next()];
+            let before_word = is(after[0], is_letter)
+                && (is(after[1], is_letter) || after[1] == Some('-') && is(after[2], is_letter));
+            if after_word && before_word {
+                return i + 1;
+            }
+        }
+        rest.len()
+    }
+}

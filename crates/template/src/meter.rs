@@ -1,0 +1,200 @@
+//! What a rendering may take, and what it has taken: steps, bytes, time.
+
+use crate::error::{Fail, Kind, Result};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A step is this many ticks: an instruction, or as many bytes.
+const TICKS: u64 = 256;
+/// A value that is looked at is a sixteenth of a step.
+const VALUE: u64 = TICKS / 16;
+/// The flag and the clock are looked at after this many steps.
+const LOOK: u64 = 10_000 * TICKS;
+
+/// What a rendering may take.
+///
+/// ```
+/// let limits = inkstone_template::Limits { steps: 1000, ..Default::default() };
+/// let endless = inkstone_template::Template::new("{% for i in range(100000) %}{% endfor %}")?;
+/// let error = endless.renderer(&limits).render().unwrap_err();
+/// assert_eq!(error.limit(), Some(inkstone_template::Limit::Steps));
+/// # Ok::<(), inkstone_template::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches.
+    pub steps: u64,
+    /// Bytes of the values that are alive at a time, the conversation and the output among them.
+    pub memory: usize,
+    /// Bytes of the output.
+    pub output: usize,
+    /// Ends the rendering once it is set, within 10,000 steps.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// Ends the rendering at this time, within 10,000 steps.
+    pub deadline: Option<Instant>,
+}
+
+impl Default for Limits {
+    /// 4 million steps, 64 MiB, an output of 4 MiB, no flag, no deadline.
+    fn default() -> Limits {
+        Limits { steps: 4_000_000, memory: 64 << 20, output: 4 << 20, cancel: None, deadline: None }
+    }
+}
+
+/// Which limit ended a rendering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::steps`].
+    Steps,
+    /// [`Limits::memory`].
+    Memory,
+    /// [`Limits::output`].
+    Output,
+}
+
+/// Counts steps and bytes of one rendering.
+pub(crate) struct Meter {
+    limits: Limits,
+    ticks: Cell<u64>,
+    /// At this many ticks there is something to look at.
+    next: Cell<u64>,
+    bytes: Cell<usize>,
+    peak: Cell<usize>,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: &Limits) -> Rc<Meter> {
+        let meter = Meter {
+            limits: limits.clone(),
+            ticks: Cell::new(0),
+            next: Cell::new(0),
+            bytes: Cell::new(0),
+            peak: Cell::new(0),
+        };
+        Rc::new(meter)
+    }
+
+    /// An instruction.
+    #[inline]
+    pub(crate) fn step(&self) -> Result<()> {
+        self.spend(TICKS)
+    }
+
+    /// `n` bytes are read or written.
+    #[inline]
+    pub(crate) fn bytes(&self, n: usize) -> Result<()> {
+        self.spend(n as u64)
+    }
+
+    /// `n` values are looked at.
+    #[inline]
+    pub(crate) fn values(&self, n: usize) -> Result<()> {
+        self.spend((n as u64).saturating_mul(VALUE))
+    }
+
+    #[inline]
+    fn spend(&self, ticks: u64) -> Result<()> {
+        let now = self.ticks.get().saturating_add(ticks);
+        self.ticks.set(now);
+        if now < self.next.get() { Ok(()) } else { self.look(now) }
+    }
+
+    #[cold]
+    fn look(&self, now: u64) -> Result<()> {
+        let most = self.limits.steps.saturating_mul(TICKS);
+        if now > most {
+            return Err(Fail::new(Kind::Limit(Limit::Steps), format!("out of steps, allowed: {}", self.limits.steps)));
+        }
+        if self.limits.cancel.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Fail::new(Kind::Cancelled, "cancelled"));
+        }
+        if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Fail::new(Kind::Deadline, "past its deadline"));
+        }
+        self.next.set(now.saturating_add(LOOK).min(most.saturating_add(1)));
+        Ok(())
+    }
+
+    /// Bytes that are about to be allocated.
+    pub(crate) fn take(&self, bytes: usize) -> Result<()> {
+        let now = self.bytes.get().saturating_add(bytes);
+        if now > self.limits.memory {
+            let message = format!("values of more than {} bytes", self.limits.memory);
+            return Err(Fail::new(Kind::Limit(Limit::Memory), message));
+        }
+        self.bytes.set(now);
+        self.peak.set(self.peak.get().max(now));
+        Ok(())
+    }
+
+    /// Bytes that were freed.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().saturating_sub(bytes));
+    }
+
+    /// Bytes of an output.
+    pub(crate) fn output(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.limits.output {
+            return Ok(());
+        }
+        let message = format!("an output of more than {} bytes", self.limits.output);
+        Err(Fail::new(Kind::Limit(Limit::Output), message))
+    }
+
+    pub(crate) fn steps_taken(&self) -> u64 {
+        self.ticks.get() / TICKS
+    }
+
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.bytes.get()
+    }
+
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.get()
+    }
+}
+
+/// Bytes of an allocation, given back when it is dropped.
+pub(crate) struct Charge {
+    meter: Rc<Meter>,
+    bytes: usize,
+}
+
+impl Charge {
+    pub(crate) fn new(meter: &Rc<Meter>, bytes: usize) -> Result<Charge> {
+        meter.take(bytes)?;
+        Ok(Charge { meter: meter.clone(), bytes })
+    }
+
+    /// What lives in an `Rc` of this type, and `more` bytes behind it.
+    pub(crate) fn of<T>(meter: &Rc<Meter>, more: usize) -> Result<Charge> {
+        // The two counts of the `Rc` come before it.
+        Charge::new(meter, size_of::<T>() + 2 * size_of::<usize>() + more)
+    }
+
+    pub(crate) fn meter(&self) -> &Rc<Meter> {
+        &self.meter
+    }
+
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
+        self.meter.take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.meter.give_back(bytes);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.meter.give_back(self.bytes);
+    }
+}

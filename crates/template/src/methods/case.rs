@@ -1,0 +1,163 @@
+//! Upper and lower case, and what the characters of a text are.
+
+use super::own;
+use crate::args::Args;
+use crate::env::Env;
+use crate::error::Result;
+use crate::python::{self, decimal_digit, is_printable, is_space};
+use crate::text::{Builder, Text};
+use crate::value::Value;
+
+/// Each character as `change` writes it, with the origin that it had.
+fn mapped(text: &Text, env: &Env, mut change: impl FnMut(char, &mut dyn FnMut(char))) -> Result<Text> {
+    env.meter.bytes(text.len())?;
+    let mut out = Builder::with_capacity(&env.meter, text.len())?;
+    for (c, origin) in text.chars_with_origin() {
+        let mut written = Ok(());
+        change(c, &mut |c| {
+            if written.is_ok() {
+                written = out.char(c, origin);
+            }
+        });
+        written?;
+    }
+    Ok(out.finish()?.safe(text.is_safe()))
+}
+
+/// A text whose characters are all ASCII, changed in one go.
+fn ascii(text: &Text, env: &Env, change: fn(&str) -> String) -> Result<Option<Text>> {
+    let Some(origin) = text.single_origin().filter(|_| text.is_ascii()) else { return Ok(None) };
+    env.meter.bytes(text.len())?;
+    let mut out = Builder::with_capacity(&env.meter, text.len())?;
+    // As long as the text, and gone at once.
+    out.push(&change(text.as_str()), origin)?;
+    Ok(Some(out.finish()?.safe(text.is_safe())))
+}
+
+pub(crate) fn upper(text: &Text, env: &Env) -> Result<Text> {
+    match ascii(text, env, str::to_ascii_uppercase)? {
+        Some(done) => Ok(done),
+        None => mapped(text, env, |c, put| c.to_uppercase().for_each(put)),
+    }
+}
+
+pub(crate) fn lower(text: &Text, env: &Env) -> Result<Text> {
+    if let Some(done) = ascii(text, env, str::to_ascii_lowercase)? {
+        return Ok(done);
+    }
+    let whole = text.as_str();
+    let mut at = 0;
+    mapped(text, env, |c, put| {
+        let here = at;
+        at += c.len_utf8();
+        // A sigma at the end of a word has a form of its own.
+        if c == 'Σ' && ends_word(whole, here) { put('ς') } else { c.to_lowercase().for_each(put) }
+    })
+}
+
+fn is_cased(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase() || matches!(c, '\u{1C5}' | '\u{1C8}' | '\u{1CB}' | '\u{1F2}')
+}
+
+/// Whether letters come before the character at an offset and none after it. Marks between letters are passed over.
+fn ends_word(text: &str, at: usize) -> bool {
+    let is_passed = |c: &char| matches!(c, '\'' | '.' | ':' | '^' | '`' | '\u{AD}' | '\u{300}'..='\u{36F}' | '’');
+    let before = text[..at].chars().rev().find(|c| !is_passed(c));
+    let after = text[at..].chars().skip(1).find(|c| !is_passed(c));
+    before.is_some_and(is_cased) && !after.is_some_and(is_cased)
+}
+
+/// The first character in title case, the rest in lower case.
+pub(crate) fn capitalize(text: &Text, env: &Env) -> Result<Text> {
+    let first = text.as_str().chars().next().map_or(0, char::len_utf8);
+    let rest = lower(text, env)?;
+    let lowered = text.as_str().chars().next().map_or(0, |c| c.to_lowercase().map(char::len_utf8).sum());
+    let mut out = Builder::with_capacity(&env.meter, text.len())?;
+    out.text(&mapped(&text.part(0..first), env, |c, put| python::title(c, put))?)?;
+    out.text(&rest.part(lowered..rest.len()))?;
+    Ok(out.finish()?.safe(text.is_safe()))
+}
+
+macro_rules! methods {
+    ($($name:ident $made:expr;)*) => {$(
+        pub(super) fn $name(env: &Env, value: &Value, args: Args) -> Result<Value> {
+            args.none(stringify!($name))?;
+            let made: fn(&Text, &Env) -> Result<Text> = $made;
+            Ok(Value::Text(made(own(value)?, env)?))
+        }
+    )*};
+}
+
+methods! {
+    upper_method upper;
+    lower_method lower;
+    capitalize_method capitalize;
+    casefold |text, env| mapped(text, env, |c, put| match c {
+        'ß' | 'ẞ' => "ss".chars().for_each(put),
+        'ς' => put('σ'),
+        c => c.to_lowercase().for_each(put),
+    });
+    swapcase |text, env| mapped(text, env, |c, put| match c {
+        c if c.is_uppercase() => c.to_lowercase().for_each(put),
+        c => c.to_uppercase().for_each(put),
+    });
+    title |text, env| {
+        let mut inside = false;
+        mapped(text, env, move |c, put| {
+            if inside { c.to_lowercase().for_each(put) } else { python::title(c, put) }
+            inside = is_cased(c);
+        })
+    };
+}
+
+macro_rules! questions {
+    ($($name:ident $answer:expr;)*) => {$(
+        pub(super) fn $name(env: &Env, value: &Value, args: Args) -> Result<Value> {
+            args.none(stringify!($name))?;
+            let text = own(value)?;
+            env.meter.bytes(text.len())?;
+            let answer: fn(&str) -> bool = $answer;
+            Ok(Value::Bool(answer(text.as_str())))
+        }
+    )*};
+}
+
+questions! {
+    isalnum |text| all(text, |c| c.is_alphanumeric() || python::is_digit(c));
+    isalpha |text| all(text, char::is_alphabetic);
+    isascii str::is_ascii;
+    isdecimal |text| all(text, |c| decimal_digit(c).is_some());
+    isdigit |text| all(text, python::is_digit);
+    isidentifier |text| {
+        let first = text.chars().next();
+        first.is_some_and(|c| c == '_' || c.is_alphabetic()) && text.chars().all(|c| c == '_' || c.is_alphanumeric())
+    };
+    islower is_lower;
+    isnumeric |text| all(text, char::is_numeric);
+    isprintable |text| text.chars().all(is_printable);
+    isspace |text| all(text, is_space);
+    istitle |text| {
+        let (mut inside, mut found) = (false, false);
+        for c in text.chars() {
+            if (c.is_uppercase() && inside) || (c.is_lowercase() && !inside) {
+                return false;
+            }
+            inside = is_cased(c);
+            found |= inside;
+        }
+        found
+    };
+    isupper is_upper;
+}
+
+fn all(text: &str, is: impl Fn(char) -> bool) -> bool {
+    !text.is_empty() && text.chars().all(is)
+}
+
+pub(crate) fn is_lower(text: &str) -> bool {
+    text.chars().any(is_cased) && text.chars().all(|c| !is_cased(c) || c.is_lowercase())
+}
+
+pub(crate) fn is_upper(text: &str) -> bool {
+    text.chars().any(is_cased) && text.chars().all(|c| !is_cased(c) || c.is_uppercase())
+}

@@ -1,0 +1,169 @@
+//! `split`, `partition`, `join` and their like.
+
+use super::{optional_int, own};
+use crate::args::{Args, flag, needed};
+use crate::env::Env;
+use crate::error::{Result, wrong};
+use crate::html;
+use crate::iterate::Values;
+use crate::python::{is_space, lines, trim_end, trim_start};
+use crate::seq::{Gather, Seq};
+use crate::text::{Builder, Text};
+use crate::value::Value;
+
+/// The separator, or none for white space, and how often it is cut at most.
+fn how<'a>(args: &Args<'a>, of: &str) -> Result<(Option<&'a Text>, usize)> {
+    let [separator, most] = args.bind(of, ["sep", "maxsplit"])?;
+    let separator = match separator {
+        None | Some(Value::None) => None,
+        Some(separator) => Some(separator.as_text("sep")?),
+    };
+    if separator.is_some_and(Text::is_empty) {
+        return wrong("empty separator");
+    }
+    let most = optional_int(most, "maxsplit")?.unwrap_or(-1);
+    Ok((separator, usize::try_from(most).unwrap_or(usize::MAX)))
+}
+
+pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let (separator, mut left) = how(&args, "split")?;
+    let text = own(value)?;
+    env.meter.bytes(text.len())?;
+    let mut parts = Gather::new(&env.meter)?;
+    let mut put = |part: &str| {
+        env.meter.values(1)?;
+        parts.push(Value::Text(text.sub(part)))
+    };
+    let mut rest = text.as_str();
+    match separator {
+        Some(separator) => {
+            while let Some((part, behind)) = rest.split_once(separator.as_str()).filter(|_| left > 0) {
+                put(part)?;
+                (rest, left) = (behind, left - 1);
+            }
+            put(rest)?;
+        }
+        None => {
+            rest = trim_start(rest);
+            while !rest.is_empty() {
+                let end = rest.find(is_space).filter(|_| left > 0);
+                // The last part keeps the white space behind it, unless it is all that is left.
+                put(&rest[..end.unwrap_or(rest.len())])?;
+                rest = end.map_or("", |end| trim_start(&rest[end..]));
+                left = left.saturating_sub(1);
+            }
+        }
+    }
+    parts.list()
+}
+
+pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let (separator, mut left) = how(&args, "rsplit")?;
+    let text = own(value)?;
+    env.meter.bytes(text.len())?;
+    let mut parts = Gather::new(&env.meter)?;
+    let mut put = |part: &str| {
+        env.meter.values(1)?;
+        parts.push(Value::Text(text.sub(part)))
+    };
+    let mut rest = text.as_str();
+    match separator {
+        Some(separator) => {
+            while let Some((before, part)) = rest.rsplit_once(separator.as_str()).filter(|_| left > 0) {
+                put(part)?;
+                (rest, left) = (before, left - 1);
+            }
+            put(rest)?;
+        }
+        None => {
+            rest = trim_end(rest);
+            while !rest.is_empty() {
+                let space = rest.rfind(is_space).filter(|_| left > 0);
+                let start = space.map_or(0, |at| at + rest[at..].chars().next().map_or(0, char::len_utf8));
+                put(&rest[start..])?;
+                rest = space.map_or("", |at| trim_end(&rest[..at]));
+                left = left.saturating_sub(1);
+            }
+        }
+    }
+    parts.values_mut().reverse();
+    parts.list()
+}
+
+pub(super) fn splitlines(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [keep] = args.bind("splitlines", ["keepends"])?;
+    let (text, keep) = (own(value)?, flag(keep, false));
+    env.meter.bytes(text.len())?;
+    let mut parts = Gather::new(&env.meter)?;
+    let mut at = 0;
+    for (line, end) in lines(text.as_str()) {
+        env.meter.values(1)?;
+        let len = line.len() + end;
+        parts.push(Value::Text(text.part(at..at + if keep { len } else { line.len() })))?;
+        at += len;
+    }
+    parts.list()
+}
+
+pub(super) fn partition(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    cut(env, value, args, "partition", false)
+}
+
+pub(super) fn rpartition(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    cut(env, value, args, "rpartition", true)
+}
+
+fn cut(env: &Env, value: &Value, args: Args, of: &str, last: bool) -> Result<Value> {
+    let [separator] = args.positional(of)?;
+    let (text, separator) = (own(value)?, needed(separator, of, "sep")?.as_text("sep")?);
+    if separator.is_empty() {
+        return wrong("empty separator");
+    }
+    env.meter.bytes(text.len())?;
+    let whole = text.as_str();
+    let found = if last { whole.rfind(separator.as_str()) } else { whole.find(separator.as_str()) };
+    let parts = match found {
+        Some(at) => {
+            let end = at + separator.len();
+            // What was found is the separator itself.
+            [text.part(0..at), separator.clone().safe(text.is_safe()), text.part(end..text.len())]
+        }
+        None if last => [text.part(0..0), text.part(0..0), text.clone()],
+        None => [text.clone(), text.part(0..0), text.part(0..0)],
+    };
+    Ok(Value::Tuple(Seq::new(&env.meter, parts.into_iter().map(Value::Text).collect())?))
+}
+
+pub(super) fn join(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [values] = args.positional("join")?;
+    let (text, values) = (own(value)?, needed(values, "join", "iterable")?);
+    let mut values = Values::of(values)?;
+    let mut out = Builder::new(&env.meter)?;
+    let mut i = 0;
+    while let Some(value) = values.next(env)? {
+        let Value::Text(part) = &value else {
+            return wrong(format!("sequence item {i}: expected str instance, {} found", value.type_name()));
+        };
+        env.meter.bytes(part.len() + text.len())?;
+        if i > 0 {
+            out.text(text)?;
+        }
+        if text.is_safe() { out.text(&html::escape(part, env)?)? } else { out.text(part)? }
+        i += 1;
+    }
+    Ok(Value::Text(out.finish()?.safe(text.is_safe())))
+}
+
+/// Texts with a separator between them.
+pub(crate) fn joined(separator: &Text, mut values: Values, env: &Env) -> Result<Text> {
+    let mut out = Builder::new(&env.meter)?;
+    let mut first = true;
+    while let Some(value) = values.next(env)? {
+        if !std::mem::take(&mut first) {
+            env.meter.bytes(separator.len())?;
+            out.text(separator)?;
+        }
+        crate::print::print(&value, &mut out, env)?;
+    }
+    out.finish()
+}

@@ -1,0 +1,279 @@
+//! Texts: shared bytes that know which of them come from the template.
+
+use crate::error::{Result, wrong};
+use crate::meter::{Charge, Meter};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Where a byte of a text comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The template, or what an operation writes itself: quotes, padding, numbers.
+    Template,
+    /// A text of the conversation.
+    Input,
+}
+
+impl Origin {
+    fn other(self) -> Origin {
+        match self {
+            Origin::Template => Origin::Input,
+            Origin::Input => Origin::Template,
+        }
+    }
+}
+
+/// The origins of the bytes of a text: runs in turns.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    first: Origin,
+    /// Where the origin changes, ascending.
+    borders: Vec<u32>,
+}
+
+impl Runs {
+    fn last(&self) -> Origin {
+        if self.borders.len().is_multiple_of(2) { self.first } else { self.first.other() }
+    }
+
+    /// The runs of a range, in order; none is empty.
+    pub(crate) fn of(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        let mut at = range.start;
+        let mut next = self.borders.partition_point(|&border| border as usize <= at);
+        std::iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let origin = if next.is_multiple_of(2) { self.first } else { self.first.other() };
+            let end = self.borders.get(next).map_or(range.end, |&border| (border as usize).min(range.end));
+            let run = (at..end, origin);
+            (at, next) = (end, next + 1);
+            Some(run)
+        })
+    }
+}
+
+/// The bytes that texts share.
+struct Buf {
+    data: String,
+    ascii: bool,
+    runs: Runs,
+    _charge: Charge,
+}
+
+/// A text: a range of shared bytes.
+#[derive(Clone, Default)]
+pub(crate) struct Text {
+    /// `None`: empty.
+    buf: Option<Rc<Buf>>,
+    start: u32,
+    len: u32,
+    /// What markupsafe calls `Markup`: escaping leaves it alone.
+    safe: bool,
+}
+
+impl Text {
+    pub(crate) fn new(meter: &Rc<Meter>, text: &str, origin: Origin) -> Result<Text> {
+        let mut builder = Builder::with_capacity(meter, text.len())?;
+        builder.push(text, origin)?;
+        builder.finish()
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        let range = self.start as usize..(self.start + self.len) as usize;
+        self.buf.as_ref().map_or("", |buf| &buf.data[range])
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn is_safe(&self) -> bool {
+        self.safe
+    }
+
+    pub(crate) fn safe(self, safe: bool) -> Text {
+        Text { safe, ..self }
+    }
+
+    /// Whether byte and character offsets are the same.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.buf.as_ref().is_none_or(|buf| buf.ascii) || self.as_str().is_ascii()
+    }
+
+    /// Number of characters; `len` bytes are looked at if they are not ASCII.
+    pub(crate) fn chars(&self) -> usize {
+        if self.is_ascii() { self.len() } else { self.as_str().chars().count() }
+    }
+
+    /// A part, by byte offsets on borders of characters.
+    pub(crate) fn part(&self, range: Range<usize>) -> Text {
+        let (start, end) = (range.start.min(self.len()), range.end.min(self.len()));
+        if start >= end {
+            return Text { safe: self.safe, ..Text::default() };
+        }
+        // Both are at most `len`, which has 32 bits.
+        Text { start: self.start + start as u32, len: (end - start) as u32, ..self.clone() }
+    }
+
+    /// The part that `inner`, a subslice of [`Text::as_str`], is.
+    pub(crate) fn sub(&self, inner: &str) -> Text {
+        let at = (inner.as_ptr() as usize).saturating_sub(self.as_str().as_ptr() as usize);
+        self.part(at..at + inner.len())
+    }
+
+    /// The runs, by offsets in this text.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        let start = self.start as usize;
+        let range = start..start + self.len as usize;
+        let runs = self.buf.iter().flat_map(move |buf| buf.runs.of(range.clone()));
+        runs.map(move |(run, origin)| (run.start - start..run.end - start, origin))
+    }
+
+    /// The origin of the byte at an offset.
+    pub(crate) fn origin(&self, at: usize) -> Origin {
+        self.runs().find(|(run, _)| run.contains(&at)).map_or(Origin::Template, |(_, origin)| origin)
+    }
+
+    /// The only origin that it has, if it has one only.
+    pub(crate) fn single_origin(&self) -> Option<Origin> {
+        let mut runs = self.runs();
+        let first = runs.next().map_or(Origin::Template, |(_, origin)| origin);
+        if runs.next().is_none() { Some(first) } else { None }
+    }
+
+    /// Its characters with the origin of each.
+    pub(crate) fn chars_with_origin(&self) -> impl Iterator<Item = (char, Origin)> + '_ {
+        self.runs().flat_map(|(run, origin)| self.as_str()[run].chars().map(move |c| (c, origin)))
+    }
+}
+
+/// A text in the making. Bytes are charged before they are allocated.
+pub(crate) struct Builder {
+    data: String,
+    runs: Runs,
+    charge: Charge,
+}
+
+/// Offsets have 32 bits, and `Text::start + Text::len` must not overflow.
+const LONGEST: usize = u32::MAX as usize / 2;
+
+impl Builder {
+    pub(crate) fn new(meter: &Rc<Meter>) -> Result<Builder> {
+        let charge = Charge::of::<Buf>(meter, 0)?;
+        Ok(Builder { data: String::new(), runs: Runs { first: Origin::Template, borders: Vec::new() }, charge })
+    }
+
+    pub(crate) fn with_capacity(meter: &Rc<Meter>, bytes: usize) -> Result<Builder> {
+        let mut builder = Builder::new(meter)?;
+        if bytes > 0 {
+            builder.reallocate(bytes)?;
+        }
+        Ok(builder)
+    }
+
+    pub(crate) fn meter(&self) -> &Rc<Meter> {
+        self.charge.meter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    fn reallocate(&mut self, capacity: usize) -> Result<()> {
+        let old = self.data.capacity();
+        self.charge.add(capacity)?;
+        // Both are there while the bytes are moved.
+        let mut data = String::new();
+        if data.try_reserve_exact(capacity).is_err() {
+            self.charge.remove(capacity);
+            return wrong("no memory for a text");
+        }
+        data.push_str(&self.data);
+        self.data = data;
+        self.charge.remove(old);
+        Ok(())
+    }
+
+    /// Room for `bytes` more.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
+        let len = self.data.len().saturating_add(bytes);
+        if len <= self.data.capacity() {
+            return Ok(());
+        }
+        if len > LONGEST {
+            return wrong(format!("a text of more than {LONGEST} bytes"));
+        }
+        self.reallocate(len.max(self.data.capacity() * 2).max(32))
+    }
+
+    pub(crate) fn push(&mut self, text: &str, origin: Origin) -> Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.reserve(text.len())?;
+        if self.data.is_empty() {
+            self.runs.first = origin;
+        } else if self.runs.last() != origin {
+            let borders = &mut self.runs.borders;
+            if borders.len() == borders.capacity() {
+                let more = borders.capacity().max(4);
+                // Twice: the old ones are there while they are moved.
+                self.charge.add(size_of::<u32>() * (more + borders.capacity()))?;
+                borders.reserve_exact(more);
+                self.charge.remove(size_of::<u32>() * (borders.len()));
+            }
+            borders.push(self.data.len() as u32);
+        }
+        self.data.push_str(text);
+        Ok(())
+    }
+
+    /// What an operation writes itself.
+    pub(crate) fn own(&mut self, text: &str) -> Result<()> {
+        self.push(text, Origin::Template)
+    }
+
+    pub(crate) fn char(&mut self, c: char, origin: Origin) -> Result<()> {
+        self.push(c.encode_utf8(&mut [0; 4]), origin)
+    }
+
+    pub(crate) fn text(&mut self, text: &Text) -> Result<()> {
+        self.reserve(text.len())?;
+        let bytes = text.as_str();
+        for (run, origin) in text.runs() {
+            self.push(&bytes[run], origin)?;
+        }
+        Ok(())
+    }
+
+    /// `count` times the same.
+    pub(crate) fn repeat(&mut self, text: &Text, count: usize) -> Result<()> {
+        self.meter().bytes(text.len().saturating_mul(count))?;
+        self.reserve(text.len().saturating_mul(count))?;
+        (0..count).try_for_each(|_| self.text(text))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Text> {
+        let (len, capacity) = (self.data.len(), self.data.capacity());
+        if len == 0 {
+            return Ok(Text::default());
+        }
+        if capacity - len > len / 8 + 64 {
+            self.reallocate(len)?;
+        }
+        let (ascii, len) = (self.data.is_ascii(), len as u32);
+        let buf = Buf { data: self.data, ascii, runs: self.runs, _charge: self.charge };
+        Ok(Text { buf: Some(Rc::new(buf)), start: 0, len, safe: false })
+    }
+
+    /// The text itself, its runs, and its charge, which goes.
+    pub(crate) fn into_parts(self) -> (String, Vec<(Range<usize>, Origin)>) {
+        let runs = self.runs.of(0..self.data.len()).collect();
+        (self.data, runs)
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the interpreter through its public face.
+
+mod common;
+mod golden;
