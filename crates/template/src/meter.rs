@@ -38,9 +38,42 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 4 million steps, 64 MiB, an output of 4 MiB, no flag, no deadline.
+    /// What a conversation of nothing gets from [`Limits::for_conversation`]: a million steps, 32 MiB, an output of 4 MiB.
+    /// No flag, no deadline.
     fn default() -> Limits {
-        Limits { steps: 4_000_000, memory: 64 << 20, output: 4 << 20, cancel: None, deadline: None }
+        Limits { steps: 1_000_000, memory: 32 << 20, output: 4 << 20, cancel: None, deadline: None }
+    }
+}
+
+impl Limits {
+    /// Limits that grow with the conversation, by its `entries` (messages, tools, documents), its `values` (each text, number,
+    /// list, dict, key, however deep) and the `bytes` of its texts and keys:
+    ///
+    /// - steps: 1,000,000 + 1,000 entries + 64 values + 32 bytes + 32 entries² + entries × bytes / 64
+    /// - memory: 32 MiB + 4 KiB × entries + 512 values + 32 bytes
+    /// - output: 4 MiB + 1 KiB × entries + 8 bytes
+    ///
+    /// The square is for templates that look at all messages for each message: published ones take up to 7.8 entries². What
+    /// goes over a text by characters takes 14 steps a byte, any other published template at most 180 an entry. Values, texts
+    /// and output of published templates need at most 1.25 × (150 values + 4 bytes). So there is room for four times as much,
+    /// and for eight times the memory. Few messages have about a million steps, a tenth of a second at most.
+    ///
+    /// ```
+    /// use inkstone_template::Limits;
+    ///
+    /// let limits = Limits::for_conversation(400, 2000, 100_000);
+    /// assert_eq!(limits.steps, 1_000_000 + 400_000 + 128_000 + 3_200_000 + 5_120_000 + 625_000);
+    /// ```
+    pub fn for_conversation(entries: usize, values: usize, bytes: usize) -> Limits {
+        let base = Limits::default();
+        let (n, v, b) = (entries as u64, values as u64, bytes as u64);
+        let sum = |base: u64, parts: &[u64]| parts.iter().fold(base, |sum, part| sum.saturating_add(*part));
+        let of = |each: u64, what: u64| what.saturating_mul(each);
+        let steps = sum(base.steps, &[of(1000, n), of(64, v), of(32, b), of(32, n.saturating_mul(n)), of(n, b) / 64]);
+        let memory = sum(base.memory as u64, &[of(4096, n), of(512, v), of(32, b)]);
+        let output = sum(base.output as u64, &[of(1024, n), of(8, b)]);
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Limits { steps, memory: size(memory), output: size(output), ..base }
     }
 }
 
