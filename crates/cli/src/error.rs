@@ -1,5 +1,6 @@
 //! Why a command ends early, and the exit code that says so.
 
+use crate::terminal;
 use std::io;
 
 /// All went well.
@@ -68,9 +69,22 @@ pub(crate) enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The chat template of a model.
-    #[error("{0}; --template FILE gives another")]
-    Template(inkstone::text::Error),
+    /// A chat template, or its limits.
+    #[error("{source}; {help}")]
+    Template {
+        /// What is wrong.
+        source: inkstone::text::Error,
+        /// What helps.
+        help: String,
+    },
+    /// A line that is no request of `template --lines`.
+    #[error("standard input, line {line}: {message}")]
+    Request {
+        /// From 1.
+        line: u64,
+        /// What is wrong.
+        message: String,
+    },
     /// A saved conversation that can't be read.
     #[error("{file}: {message}")]
     Saved {
@@ -123,6 +137,28 @@ impl Error {
             Error::Interrupted | Error::Terminal(rustyline::error::ReadlineError::Interrupted) => INTERRUPTED,
             _ if self.is_closed_pipe() => SUCCESS,
             _ => INPUT,
+        }
+    }
+
+    /// The error of a chat template, with what helps; one of a variable's name is the command line's.
+    pub(crate) fn of_template(error: inkstone::text::Error) -> Error {
+        use inkstone::text::Error as Text;
+        let help = match (&error, error.template_limit()) {
+            (Text::TemplateVariable { .. }, _) => return Error::Usage(format!("--template-var: {error}")),
+            (_, Some(option)) => format!("--{} N allows more", option.replace('_', "-")),
+            (Text::Template(_), None) => "--template FILE gives another".to_string(),
+            _ => return Error::Model(error.into()),
+        };
+        if error.is_cancelled() { Error::Interrupted } else { Error::Template { source: error, help } }
+    }
+
+    /// Writes the error to standard error: a line, and for a chat template the source line with its place.
+    pub(crate) fn tell(&self) {
+        terminal::error(&self.to_string());
+        if let Error::Template { source, .. } = self
+            && let Some(template) = source.template()
+        {
+            template.context().lines().for_each(terminal::note);
         }
     }
 

@@ -33,6 +33,7 @@ fn program() -> u8 {
     let result = Signals::install().and_then(|signals| match arguments.command {
         Command::Run(args) => commands::run::run(&args, &signals),
         Command::Chat(args) => commands::chat::chat(&args, &signals),
+        Command::Template(args) => commands::template::template(&args, &signals),
         Command::Show(args) => commands::show::show(&args),
         Command::Explain(args) => commands::explain::explain(&args, &signals),
         Command::Bench(args) => commands::bench::bench(&args, &signals),
@@ -44,7 +45,7 @@ fn program() -> u8 {
         Ok(()) => error::SUCCESS,
         Err(error) => {
             if !error.is_quiet() {
-                terminal::error(&error.to_string());
+                error.tell();
             }
             error.exit_code()
         }

@@ -32,9 +32,18 @@ fn shows_progress() -> bool {
 
 /// The text in bold, if the terminal and its user like that (<https://no-color.org>).
 pub(crate) fn bold(text: &str) -> String {
+    styled(text, 1)
+}
+
+/// The text dim, likewise.
+pub(crate) fn dim(text: &str) -> String {
+    styled(text, 2)
+}
+
+fn styled(text: &str, style: u8) -> String {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if plain { text.to_string() } else { format!("\x1b[1m{text}\x1b[0m") }
+    if plain { text.to_string() } else { format!("\x1b[{style}m{text}\x1b[0m") }
 }
 
 /// The text in one line: what comes from files can't break lines or steer the terminal.

@@ -1,6 +1,6 @@
 //! What a request can ask for.
 
-use inkstone_text::Json;
+use inkstone_text::{Json, TemplateLimits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -62,8 +62,10 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// Ends the generation from outside.
     pub cancel: Option<Cancel>,
-    /// Further variables of the chat template, such as `enable_thinking`; of chats alone.
+    /// Further variables of the chat template, such as `enable_thinking`; only chats have them.
     pub template_vars: Vec<(String, Json)>,
+    /// Limits of the chat template; only chats have them. [`Options::cancel`] and [`Options::deadline`] end it, too.
+    pub template_limits: TemplateLimits,
 }
 
 /// A limit of tokens.
@@ -162,6 +164,13 @@ impl Options {
         self
     }
 
+    /// Sets [`Options::template_limits`](#structfield.template_limits).
+    #[must_use]
+    pub fn template_limits(mut self, limits: TemplateLimits) -> Self {
+        self.template_limits = limits;
+        self
+    }
+
     /// Bans tokens.
     #[must_use]
     pub fn ban(mut self, ids: impl IntoIterator<Item = u32>) -> Self {
@@ -209,6 +218,11 @@ impl Cancel {
     /// Whether it was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The switch itself, for work that knows of no generation.
+    pub fn switch(&self) -> Arc<AtomicBool> {
+        self.0.clone()
     }
 }
 

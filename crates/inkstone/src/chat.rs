@@ -2,7 +2,8 @@
 
 use crate::{Error, Model, Result};
 use inkstone_generate::{Options, Reply, Stream};
-use inkstone_text::{ChatTemplate, Conversation, Encode, Message};
+use inkstone_text::{ChatTemplate, Conversation, Encode, Message, TemplateLimits};
+use std::time::Instant;
 
 /// Bytes of a rendered conversation for each token of the context: many times what a token of a text has.
 const PROMPT_BYTES_PER_TOKEN: u64 = 64;
@@ -14,9 +15,8 @@ impl Model {
     /// # Errors
     /// A conversation that the template refuses, an option that can't be, or what fails while it is generated.
     pub fn chat(&self, messages: &[Message], options: &Options) -> Result<Reply> {
-        let template = self.chat_template()?;
-        let ids = self.chat_ids(&template, &Conversation::new(messages.to_vec()), options)?;
-        self.generate_ids(&ids, &with_stops(&template, options))
+        let (template, ids, options) = self.asked(messages, options)?;
+        self.generate_ids(&ids, &with_stops(&template, &options))
     }
 
     /// The same, piece by piece. Nothing is computed but when the stream is asked.
@@ -24,9 +24,16 @@ impl Model {
     /// # Errors
     /// As [`Model::chat`], but for what fails later.
     pub fn chat_stream(&self, messages: &[Message], options: &Options) -> Result<Stream> {
+        let (template, ids, options) = self.asked(messages, options)?;
+        self.answer_ids(&template, &ids, &options)
+    }
+
+    /// The prompt of messages, and the options with the time that is left.
+    fn asked(&self, messages: &[Message], options: &Options) -> Result<(ChatTemplate, Vec<u32>, Options)> {
+        let start = Instant::now();
         let template = self.chat_template()?;
         let ids = self.chat_ids(&template, &Conversation::new(messages.to_vec()), options)?;
-        self.answer_ids(&template, &ids, options)
+        Ok((template, ids, with_time_left(options, start)))
     }
 
     /// The model's chat template, or the plain form if it has none ([`ChatTemplate::is_plain`]).
@@ -45,17 +52,28 @@ impl Model {
     /// The prompt of a conversation, which may have tools and documents, under these options.
     ///
     /// # Errors
-    /// A conversation that the template refuses.
+    /// A conversation that the template refuses, or that it does not end with: [`Options::template_limits`],
+    /// [`Options::cancel`], [`Options::deadline`].
     pub fn chat_ids(
         &self,
         template: &ChatTemplate,
         conversation: &Conversation,
         options: &Options,
     ) -> Result<Vec<u32>> {
+        self.chat_ids_within(template, conversation, options, &template_limits(options))
+    }
+
+    pub(crate) fn chat_ids_within(
+        &self,
+        template: &ChatTemplate,
+        conversation: &Conversation,
+        options: &Options,
+        limits: &TemplateLimits,
+    ) -> Result<Vec<u32>> {
         let variables = options.template_vars.iter().cloned();
         let conversation =
             variables.fold(conversation.clone(), |conversation, (name, value)| conversation.variable(name, value));
-        let rendered = template.render(&conversation, self.tokenizer())?;
+        let rendered = template.render_within(&conversation, self.tokenizer(), limits)?;
         let most = (self.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN);
         let encode = Encode::new().bos(options.bos).eos(false).max_bytes(most);
         Ok(self.tokenizer().encode_rendered(&rendered, &encode)?)
@@ -74,8 +92,25 @@ fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
     template.stops().iter().fold(options.clone(), |options, text| options.stop(*text))
 }
 
-/// Whether a conversation was refused because it is too long, so that a shorter one may do.
+/// The limits of a template under these options, from now on.
+pub(crate) fn template_limits(options: &Options) -> TemplateLimits {
+    let mut limits = options.template_limits.clone();
+    if let Some(cancel) = &options.cancel {
+        limits.cancel = Some(cancel.switch());
+    }
+    let deadline = options.deadline.and_then(|time| Instant::now().checked_add(time));
+    limits.deadline = limits.deadline.into_iter().chain(deadline).min();
+    limits
+}
+
+/// The options of what is still to do since a start.
+pub(crate) fn with_time_left(options: &Options, start: Instant) -> Options {
+    let mut left = options.clone();
+    left.deadline = options.deadline.map(|time| time.saturating_sub(start.elapsed()));
+    left
+}
+
+/// Whether a prompt is longer than any that the context could hold. A limit that a template meets is not meant.
 pub(crate) fn is_too_long(error: &Error) -> bool {
-    use inkstone_text::Error::{TemplateMemory, TemplateOutput, TextTooLong};
-    matches!(error, Error::Text(TextTooLong { .. } | TemplateOutput { .. } | TemplateMemory { .. }))
+    matches!(error, Error::Text(inkstone_text::Error::TextTooLong { .. }))
 }

@@ -1,9 +1,10 @@
 //! A conversation that goes on, turn by turn.
 
-use crate::chat::is_too_long;
+use crate::chat::{is_too_long, template_limits, with_time_left};
 use crate::{Model, Result};
 use inkstone_generate::{Limit, Options, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Message};
+use std::time::Instant;
 
 /// A conversation with a model: remembers what was said, and forgets the oldest turns when the context is full.
 ///
@@ -94,41 +95,50 @@ impl<'m> Dialogue<'m> {
     }
 
     fn turn(&mut self, options: &Options) -> Result<Turn> {
+        let (start, limits) = (Instant::now(), template_limits(options));
         let context = self.model.config().context;
         let wanted = match options.max_tokens {
             Some(Limit::Tokens(tokens)) => usize::try_from(tokens).unwrap_or(usize::MAX),
             _ => usize::MAX,
         };
         let most = context - wanted.min(context / 4);
+        // Where the turns begin that may be left.
+        let first = self.first_turn();
+        let questions = self.messages.iter().enumerate().skip(first + 1).filter(|(_, m)| m.role() == "user");
+        let starts: Vec<usize> = [first].into_iter().chain(questions.map(|(at, _)| at)).collect();
+        let prompt_without = |forgotten: usize| {
+            let left = [&self.messages[..first], &self.messages[starts[forgotten]..]].concat();
+            self.model.chat_ids_within(&self.template, &Conversation::new(left), options, &limits)
+        };
+        // An error of another kind does not go away if more is forgotten.
+        let fits = |prompt: &Result<Vec<u32>>| match prompt {
+            Ok(ids) => ids.len() <= most,
+            Err(error) => !is_too_long(error),
+        };
         let mut forgotten = 0;
-        let prompt = loop {
-            let conversation = Conversation::new(self.messages.clone());
-            match self.model.chat_ids(&self.template, &conversation, options) {
-                Ok(ids) if ids.len() <= most => break ids,
-                Err(e) if !is_too_long(&e) => return Err(e),
-                too_long => {
-                    if !self.forget_oldest() {
-                        break too_long?;
-                    }
+        let mut prompt = prompt_without(0);
+        if !fits(&prompt) && starts.len() > 1 {
+            // As few as will do, at worst all but the last. What fits does so without more, too, so halves are left out.
+            let mut most_forgotten = starts.len() - 1;
+            forgotten = 1;
+            while forgotten < most_forgotten {
+                let middle = forgotten.midpoint(most_forgotten);
+                if fits(&prompt_without(middle)) {
+                    most_forgotten = middle;
+                } else {
+                    forgotten = middle + 1;
                 }
             }
-            forgotten += 1;
-        };
-        Ok(Turn { stream: self.model.answer_ids(&self.template, &prompt, options)?, prompt, forgotten })
+            prompt = prompt_without(forgotten);
+        }
+        let prompt = prompt?;
+        self.messages.drain(first..starts[forgotten]);
+        let stream = self.model.answer_ids(&self.template, &prompt, &with_time_left(options, start))?;
+        Ok(Turn { stream, prompt, forgotten })
     }
 
     /// Where the turns begin: behind what the model shall keep to.
     fn first_turn(&self) -> usize {
         self.messages.iter().take_while(|m| m.role() == "system").count()
-    }
-
-    /// The first turn goes, unless it is the last.
-    fn forget_oldest(&mut self) -> bool {
-        let first = self.first_turn();
-        let next = self.messages.iter().skip(first + 1).position(|m| m.role() == "user");
-        if let Some(next) = next {
-            self.messages.drain(first..first + 1 + next);
-        }
-        next.is_some()
     }
 }

@@ -10,6 +10,10 @@ struct Aligned<T: ?Sized>(T);
 
 static STORY: &Aligned<[u8]> = &Aligned(*include_bytes!("../assets/story-5m-q8_0.gguf"));
 
-pub(crate) fn story() -> Result<Gguf> {
+/// The file of the story model that is in the program.
+///
+/// # Errors
+/// None that is known: the file is read as any other.
+pub fn story() -> Result<Gguf> {
     Ok(Gguf::from_bytes(Arc::new(&STORY.0), "the embedded model")?)
 }

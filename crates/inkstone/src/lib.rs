@@ -31,6 +31,8 @@ mod profile;
 mod vocabulary;
 
 pub use dialogue::{Dialogue, Turn};
+#[cfg(feature = "embedded-model")]
+pub use embedded::story as embedded_file;
 pub use error::{Error, Result};
 pub use explain::{ExplainedStep, ExplainedWeight, Explanation, Phase};
 pub use model::Model;

@@ -1,5 +1,7 @@
 //! What can go wrong, by name.
 
+use crate::template::TemplateLimit;
+
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -139,44 +141,9 @@ pub enum Error {
         /// Offset of the first wrong byte.
         at: usize,
     },
-    /// A chat template that is too long.
-    #[error("the chat template has {bytes} bytes, allowed are {max}")]
-    TemplateSource {
-        /// Its length.
-        bytes: usize,
-        /// The most that is allowed.
-        max: usize,
-    },
-    /// A chat template that can't be compiled, or does what can't be done.
-    #[error("the chat template{}: {message}", at(.line))]
-    Template {
-        /// The line, from 1.
-        line: Option<usize>,
-        /// What is wrong.
-        message: String,
-    },
-    /// A chat template that won't have this conversation: `raise_exception`.
-    #[error("the chat template{} refuses: {message}", at(.line))]
-    TemplateRefuses {
-        /// The line, from 1.
-        line: Option<usize>,
-        /// What it says.
-        message: String,
-    },
-    /// A chat template wrote more than a prompt can be.
-    #[error("the chat template writes more than {max} bytes")]
-    TemplateOutput {
-        /// The most that is allowed.
-        max: usize,
-    },
-    /// A chat template made more texts and lists than it may.
-    #[error("the chat template{} makes values of more than {max} bytes", at(.line))]
-    TemplateMemory {
-        /// The line, from 1.
-        line: Option<usize>,
-        /// The most that is allowed.
-        max: usize,
-    },
+    /// A chat template that is none, or that refuses a conversation, does what can't be done or meets a limit.
+    #[error("{}", of_template(.0))]
+    Template(Box<inkstone_template::Error>),
     /// A variable of a chat template whose name can't be.
     #[error(
         "template variable {name:?}: allowed are 1 to 64 letters, digits and '_', the first a letter, but not {reserved}"
@@ -186,12 +153,6 @@ pub enum Error {
         name: String,
         /// The names that templates have for themselves.
         reserved: String,
-    },
-    /// The thread of a chat template can't be started.
-    #[error("no thread for the chat template: {source}")]
-    TemplateThread {
-        /// The system's answer.
-        source: std::io::Error,
     },
     /// A part of a message that can't be.
     #[error("{what} is {value}, allowed: {}", message_rule(.what))]
@@ -207,9 +168,6 @@ pub enum Error {
         /// The most that is allowed.
         max: usize,
     },
-    /// The conversation has every character that could mark its texts.
-    #[error("the conversation has every character from U+E000 to U+F8FF and from U+FDD0 to U+FDEF, one must be free")]
-    NoMark,
     /// An allocation failed.
     #[error("no memory for {what}")]
     OutOfMemory {
@@ -218,9 +176,26 @@ pub enum Error {
     },
 }
 
-/// " in line 3".
-fn at(line: &Option<usize>) -> String {
-    line.map_or(String::new(), |line| format!(" in line {line}"))
+/// The first line: what is wrong with the template, and where.
+fn of_template(error: &inkstone_template::Error) -> String {
+    use inkstone_template::Kind;
+    let (line, column, message) = (error.line(), error.column(), error.message());
+    let place = format!("the chat template in line {line}, column {column}");
+    match error.kind() {
+        Kind::Refused => format!("{place}, refuses: {message}"),
+        Kind::Limit(limit) => format!("{place}, meets the limit {}: {message}", option(limit)),
+        _ => format!("{place}: {message}"),
+    }
+}
+
+/// The option that sets a limit.
+fn option(limit: TemplateLimit) -> &'static str {
+    match limit {
+        TemplateLimit::Steps => "template_steps",
+        TemplateLimit::Memory => "template_memory",
+        TemplateLimit::Output => "template_output",
+        _ => "of the interpreter",
+    }
 }
 
 fn message_rule(what: &str) -> &'static str {
@@ -230,7 +205,28 @@ fn message_rule(what: &str) -> &'static str {
     }
 }
 
+impl From<inkstone_template::Error> for Error {
+    fn from(error: inkstone_template::Error) -> Error {
+        Error::Template(Box::new(error))
+    }
+}
+
 impl Error {
+    /// The error of a chat template: its kind, its place, the source line.
+    pub fn template(&self) -> Option<&inkstone_template::Error> {
+        if let Error::Template(error) = self { Some(error) } else { None }
+    }
+
+    /// The name of the option whose limit a chat template met: `template_steps`, `template_memory`, `template_output`.
+    pub fn template_limit(&self) -> Option<&'static str> {
+        self.template()?.limit().map(option)
+    }
+
+    /// Whether a chat template was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.template().is_some_and(|error| error.kind() == inkstone_template::Kind::Cancelled)
+    }
+
     /// For `map_err` of `try_reserve`.
     pub(crate) fn memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
         move |_| Error::OutOfMemory { what }

@@ -38,9 +38,10 @@ mod vocab;
 
 pub use decoder::Decoder;
 pub use error::Error;
+pub use inkstone_template::{Error as TemplateError, Kind as TemplateErrorKind};
 pub use serde_json::Value as Json;
 pub use template::{
-    ChatTemplate, Conversation, MAX_DEPTH, MAX_MEMORY, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Rendered,
+    ChatTemplate, Conversation, MAX_DEPTH, MAX_SOURCE, Message, Origin, Rendered, TemplateLimit, TemplateLimits,
 };
 pub use tokenizer::{Encode, Tokenizer};
 pub use utf8::check_utf8;

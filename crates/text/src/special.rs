@@ -1,7 +1,7 @@
 //! Tokens that are found in a text before it is cut into words.
 
-use crate::Error;
 use crate::vocab::{TokenKind, Vocab};
+use crate::{Error, Rendered};
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
 /// A longer token is refused: looking for it could cost a text of any length this factor.
@@ -39,16 +39,6 @@ impl Specials {
         Ok(Specials { user_defined, control, all, strips_right })
     }
 
-    /// The texts of control and unknown tokens.
-    pub(crate) fn control_texts<'v>(&'v self, vocab: &'v Vocab) -> impl Iterator<Item = &'v str> + 'v {
-        self.control.ids.iter().filter_map(|&id| vocab.text(id))
-    }
-
-    /// Where the first control or unknown token begins, from an offset on.
-    pub(crate) fn find_control(&self, text: &str, from: usize) -> Option<usize> {
-        Some(self.control.find(text, from)?.0)
-    }
-
     /// Cuts a text at user-defined tokens and, if asked, at control and unknown ones.
     pub(crate) fn split<'t>(
         &self,
@@ -60,37 +50,25 @@ impl Specials {
         self.cut(text, |from| finder.find(text, from), part)
     }
 
-    /// Cuts a text at user-defined tokens, and at control and unknown ones where no mark forbids it: none begins at a
-    /// mark, and none has one inside. The marks are ascending offsets.
-    pub(crate) fn split_marked<'t>(
+    /// Cuts a prompt at user-defined tokens, and at control and unknown ones all of whose bytes the template wrote.
+    pub(crate) fn split_rendered<'t>(
         &self,
-        text: &'t str,
-        marks: &[usize],
+        rendered: &'t Rendered,
         part: impl FnMut(Part<'t>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.cut(text, |from| self.find_unmarked(text, marks, from), part)
+        self.cut(rendered.text(), |from| self.find_rendered(rendered, from), part)
     }
 
-    /// The control and unknown tokens at which [`Specials::split_marked`] cuts, with their places.
-    pub(crate) fn control_in(&self, text: &str, marks: &[usize]) -> impl Iterator<Item = (usize, u32)> {
-        let mut done = 0;
-        let all = std::iter::from_fn(move || {
-            let (start, end, id) = self.find_unmarked(text, marks, done)?;
-            done = end;
-            Some((start, id))
-        });
-        all.filter(|&(_, id)| self.is_control(id))
-    }
-
-    fn find_unmarked(&self, text: &str, marks: &[usize], mut from: usize) -> Option<(usize, usize, u32)> {
+    fn find_rendered(&self, rendered: &Rendered, mut from: usize) -> Option<(usize, usize, u32)> {
+        let text = rendered.text();
         loop {
             let (start, end, id) = self.all.find(text, from)?;
-            let mark = marks.get(marks.partition_point(|&mark| mark < start)).copied().unwrap_or(usize::MAX);
-            if mark >= end || !self.is_control(id) {
+            let input = rendered.next_input(start);
+            if input >= end || !self.is_control(id) {
                 return Some((start, end, id));
             }
-            // A shorter one may begin at the same place: one that ends before the mark, or one that is no control token.
-            let shorter = self.all.find(&text[..mark], start).filter(|found| found.0 == start);
+            // A shorter one may begin at the same place: one that ends before the input, or one that is no control token.
+            let shorter = self.all.find(&text[..input], start).filter(|found| found.0 == start);
             let user_defined = || self.user_defined.find(text, start).filter(|found| found.0 == start);
             if let Some(found) = shorter.or_else(user_defined) {
                 return Some(found);

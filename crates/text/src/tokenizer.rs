@@ -107,15 +107,9 @@ impl Tokenizer {
     /// The tokens of a prompt that a chat template made: special tokens are those that the template wrote, whatever the
     /// texts of users look like; [`Encode::special`] says nothing here.
     pub fn encode_rendered(&self, rendered: &Rendered, options: &Encode) -> Result<Vec<u32>, Error> {
-        let (text, marks) = (rendered.text(), rendered.marks());
         // A token of another kind may be made of what a user wrote.
         let templates_bos = self.bos().is_some_and(|bos| self.specials.is_control(bos));
-        self.encode_parts(text, options, templates_bos, |part| self.specials.split_marked(text, marks, part))
-    }
-
-    /// The control tokens that a template wrote, with their places.
-    pub(crate) fn control_tokens<'r>(&'r self, rendered: &'r Rendered) -> impl Iterator<Item = (usize, u32)> + 'r {
-        self.specials.control_in(rendered.text(), rendered.marks())
+        self.encode_parts(rendered.text(), options, templates_bos, |part| self.specials.split_rendered(rendered, part))
     }
 
     /// `has_bos`: if the first part that is not white space is the token that begins texts, it does so, and none is added.

@@ -1,6 +1,7 @@
 //! Arguments of `chat`, and the options that a conversation can change.
 
 use super::source::{self, ModelSource, PromptSource};
+use super::template::TemplateLimitArgs;
 use super::{EngineArgs, report, sampling::SamplingArgs};
 use crate::Error;
 use clap::{Args, FromArgMatches};
@@ -33,8 +34,10 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
     /// Variable of the chat template, such as enable_thinking=false; may be given several times
-    #[arg(long, value_name = "NAME=JSON", value_parser = template_var)]
+    #[arg(long, value_name = "NAME=JSON", value_parser = super::template::variable)]
     pub(crate) template_var: Vec<(String, serde_json::Value)>,
+    #[command(flatten)]
+    pub(crate) limits: TemplateLimitArgs,
     /// One JSON object for each piece of text; the last of an answer has finish, seed, usage and timings
     #[arg(long)]
     pub(crate) json: bool,
@@ -55,12 +58,6 @@ impl ChatArgs {
         let (model, prompt) = source::sources(&source::Given { arguments, model, prompt: None, file: None })?;
         Ok((model, if let PromptSource::Argument(text) = prompt { Some(text) } else { None }))
     }
-}
-
-fn template_var(argument: &str) -> Result<(String, serde_json::Value), String> {
-    let wrong = "allowed: NAME=JSON, as in enable_thinking=false or style=\"short\"";
-    let (name, json) = argument.split_once('=').ok_or(wrong)?;
-    Ok((name.to_string(), serde_json::from_str(json).map_err(|e| format!("{wrong}; {e}"))?))
 }
 
 /// Changes options by a line without dashes: `temperature 0.5`. If it is wrong nothing changes, and the error is a line.

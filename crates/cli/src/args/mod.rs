@@ -9,6 +9,7 @@ mod run;
 mod sampling;
 mod source;
 mod suggest;
+mod template;
 
 pub(crate) use bench::{BenchArgs, Output};
 pub(crate) use chat::{ChatArgs, sampling_line};
@@ -17,6 +18,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
+pub(crate) use template::{TemplateArgs, TemplateLimitArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -51,6 +53,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(RunArgs),
     Chat(ChatArgs),
+    Template(TemplateArgs),
     Show(ShowArgs),
     Explain(ExplainArgs),
     Bench(BenchArgs),
@@ -274,7 +277,7 @@ mod tests {
         assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
         assert_eq!(
             line(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, chat, show, explain, bench, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, chat, template, show, explain, bench, tokenize, logits, completions"
         );
         assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");

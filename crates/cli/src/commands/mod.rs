@@ -12,4 +12,5 @@ mod results;
 pub(crate) mod run;
 pub(crate) mod show;
 mod table;
+pub(crate) mod template;
 pub(crate) mod tokenize;

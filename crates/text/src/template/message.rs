@@ -1,6 +1,7 @@
 //! What a template gets: messages, tools, documents.
 
 use crate::Error;
+use inkstone_template::Template;
 use serde_json::{Map, Value};
 use std::time::SystemTime;
 
@@ -10,7 +11,8 @@ pub const MAX_DEPTH: usize = 64;
 /// The longest name of a role or of a variable, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What templates find under names of their own: no variable takes the place of one.
+/// What templates find under names of their own, beside the functions of the interpreter: what a request has, the vocabulary,
+/// the language. No variable takes the place of one.
 const RESERVED: &[&str] = &[
     "messages",
     "tools",
@@ -20,22 +22,33 @@ const RESERVED: &[&str] = &[
     "eos_token",
     "unk_token",
     "pad_token",
-    "raise_exception",
-    "strftime_now",
     "chat_template",
     "conversation",
     "tokenize",
-    "namespace",
-    "range",
-    "dict",
     "loop",
     "self",
     "super",
     "caller",
+    "varargs",
+    "kwargs",
     "true",
     "false",
     "none",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "for",
+    "recursive",
 ];
+
+/// All names that no variable can have.
+fn reserved() -> impl Iterator<Item = &'static str> {
+    RESERVED.iter().copied().chain(Template::globals())
+}
 
 /// A message of a conversation: a role, a content, and what else a template knows (`tool_calls`, `name`, ...).
 #[derive(Clone, Debug, PartialEq)]
@@ -174,46 +187,20 @@ impl Conversation {
             (1..=MAX_NAME).contains(&name.len())
                 && starts(name)
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-                && !RESERVED.contains(&name.to_ascii_lowercase().as_str())
+                && !reserved().any(|known| known.eq_ignore_ascii_case(name))
         };
         if let Some(name) = self.variables.keys().find(|name| !is_name(name)) {
             let name = name.chars().take(MAX_NAME).collect();
-            return Err(Error::TemplateVariable { name, reserved: RESERVED.join(", ") });
+            return Err(Error::TemplateVariable { name, reserved: reserved().collect::<Vec<_>>().join(", ") });
         }
         let fields = self.messages.iter().flat_map(|m| m.fields().values());
         let deepest = fields.chain(&self.tools).chain(&self.documents).chain(self.variables.values()).map(depth).max();
         if deepest.is_some_and(|depth| depth > MAX_DEPTH) { Err(Error::TooDeep { max: MAX_DEPTH }) } else { Ok(()) }
     }
-
-    /// Calls `f` with all texts, but the roles: keys, too.
-    pub(crate) fn texts<'c>(&'c self, f: &mut dyn FnMut(&'c str)) {
-        for message in &self.messages {
-            for (key, value) in message.fields() {
-                f(key);
-                if key != "role" {
-                    texts(value, f);
-                }
-            }
-        }
-        self.tools.iter().chain(&self.documents).chain(self.variables.values()).for_each(|value| texts(value, f));
-    }
-}
-
-/// Of values that [`Conversation::check`] let through.
-fn texts<'v>(value: &'v Value, f: &mut dyn FnMut(&'v str)) {
-    match value {
-        Value::String(text) => f(text),
-        Value::Array(list) => list.iter().for_each(|value| texts(value, f)),
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            f(key);
-            texts(value, f);
-        }),
-        _ => {}
-    }
 }
 
 /// Levels of lists and objects; stops counting above the limit.
-fn depth(value: &Value) -> usize {
+pub(super) fn depth(value: &Value) -> usize {
     let mut level = vec![value];
     for depth in 0..=MAX_DEPTH {
         let inner = level.iter().flat_map(|value| match value {

@@ -1,33 +1,33 @@
 //! Chat templates: from messages to the text that a model was trained to answer.
 //!
-//! A template is a Jinja program inside a model file. It may be anybody's, so it runs with limits: [`MAX_SOURCE`],
-//! [`MAX_STEPS`], [`MAX_OUTPUT`], [`MAX_MEMORY`], on a thread of its own whose stack fits what the limits allow. It sees the conversation
-//! and the special tokens, `raise_exception` and `strftime_now`, and nothing of the machine.
+//! A template is a Jinja program inside a model file. It may be anybody's, so it runs in the interpreter of `inkstone-template`
+//! with limits ([`TemplateLimits`]). It sees the conversation and the special tokens, `raise_exception` and `strftime_now`, and
+//! nothing of the machine. The interpreter tells for each byte of the prompt whether the template wrote it: special tokens are
+//! found in such bytes only.
 
-mod clock;
-mod guard;
-mod json;
-mod machine;
+mod arguments;
+mod limits;
 mod message;
-mod meter;
-mod metered;
+mod rendered;
+mod values;
 
-pub use machine::{MAX_OUTPUT, MAX_SOURCE, MAX_STEPS};
+pub use inkstone_template::{Limit as TemplateLimit, MAX_SOURCE, Origin};
+pub use limits::TemplateLimits;
 pub use message::{Conversation, MAX_DEPTH, Message};
-pub use meter::MAX_MEMORY;
+pub use rendered::Rendered;
 
 use crate::{Error, Tokenizer};
-use guard::Guard;
+use arguments::Arguments;
 use inkstone_gguf::Metadata;
-use machine::{Inputs, Machine};
+use inkstone_template::Template;
+use std::sync::{Arc, OnceLock};
 
 /// The form of models that bring none: `role: content`, a line each. Lines of a text after its first are set in, so that
 /// a line that begins with a role is never a user's.
-const PLAIN: &str = "\
-{%- for message in messages -%}
+const PLAIN: &str = r"{%- for message in messages -%}
 {{ message.role }}: {{ (message.content or '')
     | replace('\r\n', '\n') | replace('\r', '\n') | replace('\x0b', '\n') | replace('\x0c', '\n')
-    | replace('\u{85}', '\n') | replace('\u{2028}', '\n') | replace('\u{2029}', '\n') | replace('\n', '\n  ') }}
+    | replace('\u0085', '\n') | replace('\u2028', '\n') | replace('\u2029', '\n') | replace('\n', '\n  ') }}
 {% endfor -%}
 {%- if add_generation_prompt -%}assistant:{%- endif -%}
 ";
@@ -52,18 +52,44 @@ const PLAIN_STOPS: &[&str] = &["\nuser:", "\nsystem:", "\nassistant:"];
 /// assert_eq!(rendered.text(), "user: hi\nassistant:");
 /// # Ok::<(), inkstone_text::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ChatTemplate {
-    source: String,
+    main: Program,
     /// For conversations with tools, where the file has one.
-    with_tools: Option<String>,
+    with_tools: Option<Program>,
     plain: bool,
 }
+
+/// A template, compiled.
+#[derive(Clone, Debug)]
+struct Program {
+    source: Arc<str>,
+    template: Template,
+    /// How it wants the arguments of calls, once that was asked for.
+    arguments: Arc<OnceLock<Arguments>>,
+}
+
+impl Program {
+    fn new(source: &str) -> Result<Program, Error> {
+        Ok(Program { source: source.into(), template: Template::new(source)?, arguments: Arc::default() })
+    }
+}
+
+/// Equal are templates of the same source.
+impl PartialEq for ChatTemplate {
+    fn eq(&self, other: &ChatTemplate) -> bool {
+        let with_tools = |template: &ChatTemplate| template.with_tools.as_ref().map(|program| program.source.clone());
+        self.main.source == other.main.source && with_tools(self) == with_tools(other) && self.plain == other.plain
+    }
+}
+
+impl Eq for ChatTemplate {}
 
 /// The plain form.
 impl Default for ChatTemplate {
     fn default() -> ChatTemplate {
-        ChatTemplate { source: PLAIN.to_string(), with_tools: None, plain: true }
+        let main = Program::new(PLAIN).expect("the plain form is a template, as a test says");
+        ChatTemplate { main, with_tools: None, plain: true }
     }
 }
 
@@ -71,11 +97,9 @@ impl ChatTemplate {
     /// A template of this source.
     ///
     /// # Errors
-    /// A source that is too long or has a fault of syntax; the line is named.
-    pub fn new(source: impl Into<String>) -> Result<ChatTemplate, Error> {
-        let source = source.into();
-        machine::check(&source)?;
-        Ok(ChatTemplate { source, with_tools: None, plain: false })
+    /// A source that is too long or has a fault of syntax; line and column are named.
+    pub fn new(source: impl AsRef<str>) -> Result<ChatTemplate, Error> {
+        Ok(ChatTemplate { main: Program::new(source.as_ref())?, with_tools: None, plain: false })
     }
 
     /// The template of a file, if it has one: `tokenizer.chat_template`, and `tokenizer.chat_template.tool_use` for
@@ -87,15 +111,14 @@ impl ChatTemplate {
         let Some(source) = metadata.str("tokenizer.chat_template")? else { return Ok(None) };
         let mut template = ChatTemplate::new(source)?;
         if let Some(source) = metadata.str("tokenizer.chat_template.tool_use")? {
-            machine::check(source)?;
-            template.with_tools = Some(source.to_string());
+            template.with_tools = Some(Program::new(source)?);
         }
         Ok(Some(template))
     }
 
     /// Its source.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.main.source
     }
 
     /// Whether it is the plain form and not a model's own.
@@ -103,59 +126,66 @@ impl ChatTemplate {
         self.plain
     }
 
-    /// Texts that end an answer, beside the end tokens of the vocabulary.
+    /// Whether it tells the model of the tools of a conversation.
+    pub fn reads_tools(&self) -> bool {
+        self.with_tools.as_ref().unwrap_or(&self.main).template.reads("tools")
+    }
+
+    /// Texts that end an answer, in addition to the end tokens of the vocabulary.
     pub fn stops(&self) -> &'static [&'static str] {
         if self.plain { PLAIN_STOPS } else { &[] }
     }
 
-    /// The prompt of a conversation.
+    /// The prompt of a conversation, within limits that grow with it.
     ///
-    /// Special tokens are those that the template writes: a text of the conversation that looks like one stays text. For
-    /// that, marks stand in the texts where such a token begins and before the rest of one at a text's start. The template
-    /// sees them as a character that nothing else has, and compares, trims and cuts texts as ever. Where a text has the
-    /// first character of such a token at all, the conversation is rendered a second time with a mark at each of
-    /// them; if the two have different special tokens, as when a template joins what was apart, the second is taken.
+    /// Special tokens are those that the template writes: a text of the conversation that looks like one stays text, whatever
+    /// the template does with it.
     ///
     /// # Errors
     /// What the template refuses or can't do, and its limits.
     pub fn render(&self, conversation: &Conversation, tokenizer: &Tokenizer) -> Result<Rendered, Error> {
+        self.render_within(conversation, tokenizer, &TemplateLimits::default())
+    }
+
+    /// The prompt of a conversation, within limits of the caller's.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::render`].
+    pub fn render_within(
+        &self,
+        conversation: &Conversation,
+        tokenizer: &Tokenizer,
+        limits: &TemplateLimits,
+    ) -> Result<Rendered, Error> {
         conversation.check()?;
-        let source = match &self.with_tools {
-            Some(source) if !conversation.tools.is_empty() => source,
-            _ => &self.source,
+        let program = match &self.with_tools {
+            Some(program) if !conversation.tools.is_empty() => program,
+            _ => &self.main,
         };
-        let guard = Guard::new(tokenizer, source, conversation)?;
-        let render = |eager: bool| -> Result<Rendered, Error> {
-            let inputs = Inputs::new(conversation, tokenizer, |text| guard.mark(text, eager));
-            Ok(guard.unmark(&Machine { source }.render(&inputs)?))
+        let arguments = if arguments::has_calls(conversation) {
+            *program.arguments.get_or_init(|| arguments::wanted(&program.template, tokenizer))
+        } else {
+            Arguments::Either
         };
-        let rendered = render(false)?;
-        if !guard.suspects(conversation) {
-            return Ok(rendered);
-        }
-        let careful = render(true)?;
-        let ids = |rendered| tokenizer.control_tokens(rendered).map(|(_, id)| id);
-        let same = ids(&rendered).eq(ids(&careful));
-        Ok(if same { rendered } else { careful })
+        let output = values::render(&program.template, conversation, tokenizer, arguments, limits)?;
+        Ok(Rendered::new(output))
     }
 }
 
-/// A prompt: its text, and where in it no special token may begin or go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
-    text: String,
-    /// Byte offsets, ascending.
-    marks: Vec<usize>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Rendered {
-    /// Its text.
-    pub fn text(&self) -> &str {
-        &self.text
+    #[test]
+    fn the_plain_form_is_a_template() {
+        assert!(ChatTemplate::default().is_plain());
     }
 
-    /// Offsets of the characters at which no control token begins, and which none has inside.
-    pub(crate) fn marks(&self) -> &[usize] {
-        &self.marks
+    #[test]
+    fn templates_say_whether_they_read_tools() {
+        let reads = |source: &str| ChatTemplate::new(source).unwrap().reads_tools();
+        assert!(reads("{% for tool in tools %}{{ tool | tojson }}{% endfor %}"));
+        assert!(!reads("{% set tools = [] %}{{ messages[0].tools }}"));
+        assert!(!ChatTemplate::default().reads_tools());
     }
 }

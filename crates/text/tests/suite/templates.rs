@@ -1,252 +1,206 @@
-//! Renderings of eight families of chat templates against those of jinja2, and whose tokens are whose.
+//! Conversations through chat templates, and the tokens of the prompts.
 
-use inkstone_gguf::Metadata;
-use inkstone_text::{ChatTemplate, Conversation, Encode, Error, Message, Rendered, Tokenizer};
-use serde_json::Value;
-use std::path::Path;
+use inkstone_gguf::{Gguf, OpenOptions};
+use inkstone_text::{
+    ChatTemplate, Conversation, Encode, Json, Message, Origin, TemplateErrorKind, TemplateLimits, Tokenizer,
+};
+use serde_json::json;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-fn folder() -> std::path::PathBuf {
+pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/templates")
 }
 
-fn cases() -> Value {
-    serde_json::from_str(&std::fs::read_to_string(folder().join("cases.json")).unwrap()).unwrap()
+pub fn read(file: &str) -> String {
+    let path = folder().join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap()
+pub fn vocabulary(path: &Path) -> Tokenizer {
+    let gguf = Gguf::open(path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Tokenizer::from_metadata(gguf.metadata()).unwrap()
 }
 
-/// A family: its template, its control tokens, and a tokenizer that has them and bytes.
-struct Family {
-    name: String,
-    template: ChatTemplate,
-    control: Vec<String>,
-    tokenizer: Tokenizer,
+/// Bytes, and all that looks like a marker in a template as control token.
+pub fn markers() -> Tokenizer {
+    vocabulary(&folder().join("markers.gguf"))
 }
 
-fn families(cases: &Value) -> Vec<Family> {
-    let families = cases["families"].as_object().unwrap();
-    families.iter().map(|(name, family)| Family::new(name, family)).collect()
-}
-
-impl Family {
-    fn new(name: &str, family: &Value) -> Family {
-        let source = std::fs::read_to_string(folder().join(format!("{name}.jinja"))).unwrap();
-        let (bos, eos) = (text(&family["bos"]), text(&family["eos"]));
-        let mut control: Vec<String> = family["control"].as_array().unwrap().iter().map(|t| text(t).into()).collect();
-        control.push(eos.to_string());
-        if !bos.is_empty() {
-            control.push(bos.to_string());
-        }
-        let bytes = (0..=255u8).map(|b| format!("<0x{b:02X}>"));
-        let tokens: Vec<String> = bytes.chain(control.iter().cloned()).collect();
-        let kinds: Vec<i32> = (0..tokens.len()).map(|i| if i < 256 { 6 } else { 3 }).collect();
-        let id = |wanted: &str| tokens.iter().position(|t| t == wanted).map(|id| id as u32);
-        let mut metadata = Metadata::new();
-        metadata.insert("tokenizer.ggml.model", "llama");
-        metadata.insert("tokenizer.ggml.scores", vec![0f32; tokens.len()]);
-        metadata.insert("tokenizer.ggml.token_type", kinds);
-        metadata.insert("tokenizer.ggml.add_space_prefix", false);
-        metadata.insert("tokenizer.ggml.add_bos_token", !bos.is_empty());
-        metadata.insert("tokenizer.ggml.eos_token_id", id(eos).unwrap());
-        // An id must be there: of a family without one it is never written.
-        metadata.insert("tokenizer.ggml.bos_token_id", id(bos).unwrap_or(0));
-        metadata.insert("tokenizer.ggml.tokens", tokens.clone());
-        let tokenizer = Tokenizer::from_metadata(&metadata).unwrap();
-        Family { name: name.to_string(), template: ChatTemplate::new(source).unwrap(), control, tokenizer }
-    }
-
-    fn render(&self, conversation: &Conversation) -> Result<Rendered, Error> {
-        self.template.render(conversation, &self.tokenizer)
-    }
-
-    /// The control tokens of a prompt.
-    fn control_ids(&self, rendered: &Rendered) -> Vec<u32> {
-        let ids = self.tokenizer.encode_rendered(rendered, &Encode::plain()).unwrap();
-        ids.into_iter().filter(|id| *id >= 256).collect()
-    }
-}
-
-fn conversation(given: &Value, now: u64) -> Conversation {
+/// A conversation of JSON, by the names of the golden data.
+pub fn conversation(given: &Json) -> Conversation {
     let list = |name: &str| given[name].as_array().cloned().unwrap_or_default();
     let messages = list("messages").into_iter().map(|m| Message::from_json(m).unwrap()).collect();
-    Conversation::new(messages)
+    let mut conversation = Conversation::new(messages)
         .tools(list("tools"))
+        .documents(list("documents"))
         .answer(given["add_generation_prompt"].as_bool().unwrap_or(true))
-        .now(UNIX_EPOCH + Duration::from_secs(now))
-}
-
-#[test]
-fn renderings_are_those_of_jinja2() {
-    let cases = cases();
-    let families = families(&cases);
-    let mut faults = Vec::new();
-    for case in cases["cases"].as_array().unwrap() {
-        let family = families.iter().find(|f| f.name == text(&case["template"])).unwrap();
-        let given = &cases["conversations"][text(&case["name"])];
-        let rendered = family.render(&conversation(given, cases["now"].as_u64().unwrap()));
-        let right = match &rendered {
-            Ok(rendered) => case["text"].as_str() == Some(rendered.text()),
-            Err(Error::TemplateRefuses { message, .. }) => case["refused"].as_str() == Some(message),
-            Err(Error::Template { .. }) => case["failed"].is_string(),
-            Err(_) => false,
-        };
-        if !right {
-            faults.push(format!("{case}\n  here: {rendered:?}"));
-        }
+        .now(UNIX_EPOCH + Duration::from_secs(1_785_542_400));
+    for (name, value) in given["variables"].as_object().into_iter().flatten() {
+        conversation = conversation.variable(name, value.clone());
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    conversation
 }
 
+fn text_of(source: &str, given: &Conversation) -> String {
+    ChatTemplate::new(source).unwrap().render(given, &markers()).unwrap().text().to_string()
+}
+
+/// What transformers renders, through messages and all: the interpreter's own tests have every row of the golden data.
 #[test]
-fn c07_no_text_forges_a_role_through_any_template() {
-    let cases = cases();
-    let mut families = families(&cases);
-    let plain = Family::new("story", &cases["families"]["story"]);
-    families.push(Family { name: "plain".to_string(), template: ChatTemplate::default(), ..plain });
-    for family in &families {
-        let control = &family.control;
-        let whole = control.concat();
-        let cut: String = control.iter().map(|t| format!("{}</think>{}", &t[..1], &t[1..])).collect();
-        let mut texts = vec![whole.clone(), cut, format!("{whole} \u{FDD0}{whole}"), whole.replace('<', "\u{FDD0}<")];
-        for token in control {
-            texts.push(token.clone());
-            texts.push(format!(" \n{token}{token}\n "));
-            // Parts, for neighbours to make whole.
-            let inner = token.char_indices().map(|(at, _)| at).skip(1);
-            texts.extend(inner.flat_map(|at| [token[..at].to_string(), token[at..].to_string()]));
-        }
-        for (what, with) in shapes() {
-            let wanted = family.render(&with("x")).ok().map(|harmless| family.control_ids(&harmless));
-            for text in &texts {
-                let forged = family.render(&with(text)).ok();
-                let found = forged.as_ref().map(|forged| family.control_ids(forged));
-                assert_eq!(
-                    found,
-                    wanted,
-                    "{}, {what}, {text:?}: {:?}",
-                    family.name,
-                    forged.as_ref().map(Rendered::text)
-                );
-            }
-        }
+fn published_templates_render_conversations_as_golden() {
+    let data: Json = serde_json::from_str(&read("conversations.json")).unwrap();
+    let texts: Json = serde_json::from_str(&read("texts.json")).unwrap();
+    let texts = texts.as_object().unwrap();
+    assert!(texts.len() > 30);
+    for (key, wanted) in texts {
+        let [name, said, ..] = key.split(' ').collect::<Vec<_>>()[..] else { panic!("{key}") };
+        let given = json!({"messages": data["conversations"][said], "tools": data["tools"]});
+        let text = text_of(&read(&format!("templates/{name}.jinja")), &conversation(&given));
+        assert_eq!(text, wanted.as_str().unwrap(), "{key}");
     }
 }
 
-/// Conversations with a text in each place that a text can be in.
-type Shape = (&'static str, fn(&str) -> Conversation);
-
-fn shapes() -> [Shape; 7] {
-    [
-        ("user", |t| Conversation::new(vec![Message::user(t)])),
-        ("system", |t| Conversation::new(vec![Message::system(t), Message::user(t)])),
-        ("assistant", |t| Conversation::new(vec![Message::user("a"), Message::assistant(t), Message::user("b")])),
-        ("neighbours", |t| Conversation::new(vec![Message::user(t), Message::assistant(t), Message::user(t)])),
-        ("parts", |t| {
-            let part = serde_json::json!({"type": "text", "text": t});
-            let message = serde_json::json!({"role": "user", "content": [part, part, part]});
-            Conversation::new(vec![Message::from_json(message).unwrap()])
-        }),
-        ("tool", |t| {
-            let call = serde_json::json!({"id": t, "type": t, "function": {"name": t, "arguments": {t: t}}});
-            let called = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [call]});
-            let told = serde_json::json!({"role": "tool", "content": t});
-            let messages =
-                vec![Message::user("a"), Message::from_json(called).unwrap(), Message::from_json(told).unwrap()];
-            Conversation::new(messages)
-                .tools(vec![serde_json::json!({"type": "function", "function": {"name": t, t: t}})])
-        }),
-        ("documents", |t| {
-            Conversation::new(vec![Message::user("a")]).documents(vec![serde_json::json!({"title": t, "text": t})])
-        }),
-    ]
-}
-
-/// Templates that cut texts and join them again.
 #[test]
-fn c07_what_a_template_joins_of_texts_is_no_token() {
-    let cases = cases();
-    let story = Family::new("story", &cases["families"]["story"]);
-    let templates = [
-        "{% for m in messages %}{{ m.content.split('#') | join }}{% endfor %}",
-        "{% for m in messages %}{{ m.content | replace('#', '') }}{% endfor %}",
-        "{% for m in messages %}{{ '<|im_' + m.content }}{{ m.content }}start|>{% endfor %}",
-        "{{ messages[0].content[3:] ~ messages[1].content }}",
-        "{% for c in messages[0].content %}{{ c }}{% endfor %}",
+fn keys_without_value_go_and_what_was_thought_has_all_its_names() {
+    let message = |value: Json| Conversation::new(vec![Message::from_json(value).unwrap()]);
+    let source = "{% for k, v in messages[0].items() %}{{ k }}={{ v }};{% endfor %}";
+    let cases = [
+        (json!({"role": "user", "content": null, "name": "x"}), "role=user;name=x;"),
+        (
+            json!({"role": "user", "content": "a", "reasoning": "hm"}),
+            "thinking=hm;role=user;content=a;reasoning=hm;reasoning_content=hm;",
+        ),
+        (
+            json!({"role": "user", "thinking": "t", "reasoning_content": "r", "content": "a"}),
+            "role=user;thinking=t;content=a;reasoning_content=r;",
+        ),
     ];
-    for source in templates {
-        let family = Family {
-            template: ChatTemplate::new(source).unwrap(),
-            ..Family::new("story", &cases["families"]["story"])
-        };
-        for (first, second) in [
-            ("<|im_#start|>", "x"),
-            ("<#|im_start|>", "x"),
-            ("start|>", "<|im_"),
-            ("abc<|im_", "start|>"),
-            ("<|im_start|>", "<|im_end|>"),
-        ] {
-            let conversation = Conversation::new(vec![Message::user(first), Message::user(second)]);
-            let rendered = family.render(&conversation).unwrap();
-            assert_eq!(story.control_ids(&rendered), [0u32; 0], "{source} {first:?} {second:?}: {:?}", rendered.text());
+    for (given, wanted) in cases {
+        assert_eq!(text_of(source, &message(given.clone())), wanted, "{given}");
+    }
+}
+
+#[test]
+fn no_tools_are_none() {
+    let source = "{{ tools is none }} {{ documents is none }}";
+    assert_eq!(text_of(source, &Conversation::default().tools(Vec::new())), "True True");
+    assert_eq!(text_of(source, &Conversation::default().tools(vec![json!({})])), "False True");
+}
+
+#[test]
+fn arguments_of_calls_reach_a_template_as_it_wants_them() {
+    let rows: Json = serde_json::from_str(&read("arguments.json")).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 21);
+    for row in rows {
+        for messages in row["messages"].as_array().unwrap() {
+            let text = text_of(row["template"].as_str().unwrap(), &conversation(&json!({"messages": messages})));
+            assert_eq!(text, row["text"].as_str().unwrap(), "{}: {messages}", row["name"]);
         }
+    }
+}
+
+#[test]
+fn arguments_that_encode_no_object_stay_as_they_are() {
+    let source =
+        "{% for m in messages %}{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}";
+    let call = |arguments: Json| json!({"function": {"name": "f", "arguments": arguments}});
+    for (given, wanted) in [
+        (json!("{\"a\": 1}"), "{\"a\": 1}"),
+        (json!({"a": 1}), "{\"a\": 1}"),
+        (json!("{\"a\": "), "\"{\\\"a\\\": \""),
+        (json!("[1]"), "\"[1]\""),
+        (json!(7), "7"),
+    ] {
+        let message = json!({"role": "assistant", "content": "", "tool_calls": [call(given.clone())]});
+        assert_eq!(text_of(source, &conversation(&json!({"messages": [message]}))), wanted, "{given}");
     }
 }
 
 /// What a template sees of a harmless text is the text.
 #[test]
 fn tokens_of_a_harmless_prompt_are_those_of_its_text() {
-    let cases = cases();
-    for family in families(&cases) {
-        for case in cases["cases"].as_array().unwrap() {
-            if text(&case["template"]) != family.name || text(&case["name"]) == "forged" || case["text"].is_null() {
-                continue;
-            }
-            let given = conversation(&cases["conversations"][text(&case["name"])], cases["now"].as_u64().unwrap());
-            let rendered = family.render(&given).unwrap();
-            let ids = family.tokenizer.encode_rendered(&rendered, &Encode::plain()).unwrap();
-            let whole = family.tokenizer.encode(text(&case["text"]), &Encode::plain().special(true)).unwrap();
-            assert_eq!(ids, whole, "{case}");
-        }
+    let data: Json = serde_json::from_str(&read("conversations.json")).unwrap();
+    let tokenizer = markers();
+    for name in ["gpt-oss", "qwen3", "gemma-4", "glm-4.6", "mistral-nemo", "deepseek-v3.2"] {
+        let template = ChatTemplate::new(read(&format!("templates/{name}.jinja"))).unwrap();
+        let rendered = template.render(&conversation(&json!({"messages": data["conversations"]["uau"]})), &tokenizer);
+        let rendered = rendered.unwrap();
+        let ids = tokenizer.encode_rendered(&rendered, &Encode::plain()).unwrap();
+        assert_eq!(ids, tokenizer.encode(rendered.text(), &Encode::plain().special(true)).unwrap(), "{name}");
     }
 }
 
 #[test]
 fn one_token_begins_the_prompt_whoever_writes_it() {
-    let cases = cases();
-    let story = Family::new("story", &cases["families"]["story"]);
-    let bos = story.tokenizer.bos().unwrap();
-    let with = story.render(&Conversation::new(vec![Message::user("x")])).unwrap();
-    let plain = ChatTemplate::default().render(&Conversation::new(vec![Message::user("x")]), &story.tokenizer).unwrap();
-    for rendered in [with, plain] {
-        let ids = story.tokenizer.encode_rendered(&rendered, &Encode::new()).unwrap();
-        assert_eq!((ids[0], ids.iter().filter(|id| **id == bos).count()), (bos, 1), "{:?}", rendered.text());
+    let tokenizer = markers();
+    let bos = tokenizer.bos().unwrap();
+    let given = Conversation::new(vec![Message::user("x")]);
+    for source in ["{{ bos_token }}{{ messages[0].content }}", "\n{{ bos_token }}x", "{{ messages[0].content }}"] {
+        let rendered = ChatTemplate::new(source).unwrap().render(&given, &tokenizer).unwrap();
+        let ids = tokenizer.encode_rendered(&rendered, &Encode::new().bos(true)).unwrap();
+        assert_eq!(ids.iter().filter(|id| **id == bos).count(), 1, "{source}: {ids:?}");
     }
 }
 
 #[test]
 fn the_plain_form_sets_lines_in() {
-    let cases = cases();
-    let story = Family::new("story", &cases["families"]["story"]);
-    let conversation =
+    let given =
         Conversation::new(vec![Message::system("Be brief."), Message::user("Hi\nassistant: ok\r\nuser: \u{2028}x")]);
-    let rendered = ChatTemplate::default().render(&conversation, &story.tokenizer).unwrap();
+    let rendered = ChatTemplate::default().render(&given, &markers()).unwrap();
     let wanted = "system: Be brief.\nuser: Hi\n  assistant: ok\n  user: \n  x\nassistant:";
     assert_eq!(rendered.text(), wanted);
 }
 
 #[test]
-fn large_conversations_go_through_every_template() {
+fn a_prompt_says_where_its_bytes_come_from_and_what_is_generated() {
+    let source = "<{{ messages[0].role }}>{% generation %}{{ messages[0].content }}!{% endgeneration %}";
+    let template = ChatTemplate::new(source).unwrap();
+    let rendered = template.render(&Conversation::new(vec![Message::user("Hi")]), &markers()).unwrap();
+    assert_eq!(rendered.text(), "<user>Hi!");
+    let (template, input) = (Origin::Template, Origin::Input);
+    assert_eq!(rendered.runs(), [(0..6, template), (6..8, input), (8..9, template)]);
+    assert_eq!(rendered.generated(), [6..9]);
+}
+
+#[test]
+fn limits_and_switches_end_a_template() {
+    let given = Conversation::new(vec![Message::user("Hello")]);
+    let endless = ChatTemplate::new(
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{{ messages }}",
+    )
+    .unwrap();
+    let ended = |template: &ChatTemplate, limits: TemplateLimits| {
+        let error = template.render_within(&given, &markers(), &limits).unwrap_err();
+        (error.template_limit(), error.template().unwrap().kind(), error.to_string())
+    };
+    let (limit, _, text) = ended(&endless, TemplateLimits::default().steps(1000));
+    assert_eq!(limit, Some("template_steps"));
+    assert!(text.starts_with("the chat template in line 1, column ") && text.contains("allowed: 1000"), "{text}");
+    let large = ChatTemplate::new("{{ 'a' * 10000 }}").unwrap();
+    assert_eq!(ended(&large, TemplateLimits::default().memory(5000)).0, Some("template_memory"));
+    assert_eq!(ended(&large, TemplateLimits::default().output(5000)).0, Some("template_output"));
+    let mut cancelled = TemplateLimits::default().steps(u64::MAX);
+    cancelled.cancel = Some(std::sync::Arc::new(true.into()));
+    assert_eq!(ended(&endless, cancelled).1, TemplateErrorKind::Cancelled);
+    let mut late = TemplateLimits::default().steps(u64::MAX);
+    late.deadline = Some(std::time::Instant::now() + Duration::from_millis(20));
+    assert_eq!(ended(&endless, late).1, TemplateErrorKind::Deadline);
+}
+
+#[test]
+fn d08_large_conversations_go_through_every_template() {
     let long = "word ".repeat(400_000);
     let many: Vec<Message> =
         (0..2000).map(|i| if i % 2 == 0 { Message::user("Hello there") } else { Message::assistant("Hi!") }).collect();
     let many = [many, vec![Message::user("And now?")]].concat();
-    for family in families(&cases()) {
-        let rendered = family.render(&Conversation::new(vec![Message::user(&*long)])).unwrap();
-        assert!(rendered.text().contains(long.trim()), "{}", family.name);
-        let rendered = family.render(&Conversation::new(many.clone())).unwrap();
-        assert_eq!(rendered.text().matches("Hello there").count(), 1000, "{}", family.name);
+    let tokenizer = markers();
+    for name in ["gpt-oss", "gemma-4", "deepseek-v3.2", "qwen3", "mistral-small-3.2", "glm-5.2"] {
+        let template = ChatTemplate::new(read(&format!("templates/{name}.jinja"))).unwrap();
+        let rendered = template.render(&Conversation::new(vec![Message::user(&*long)]), &tokenizer).unwrap();
+        assert!(rendered.text().contains(long.trim()), "{name}");
+        let rendered = template.render(&Conversation::new(many.clone()), &tokenizer).unwrap();
+        assert_eq!(rendered.text().matches("Hello there").count(), 1000, "{name}");
     }
 }

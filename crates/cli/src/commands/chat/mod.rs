@@ -46,22 +46,15 @@ pub(crate) fn chat(args: &ChatArgs, signals: &Signals) -> Result<(), Error> {
 /// The template that is given, or the model's own.
 fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error> {
     match given {
-        Some(source) => Ok(ChatTemplate::new(source).map_err(inkstone::Error::from)?),
+        Some(source) => ChatTemplate::new(source).map_err(Error::of_template),
         None => Ok(model.chat_template().map_err(advised)?),
     }
 }
 
 /// What is wrong with a model's template, and what helps.
 fn advised(error: inkstone::Error) -> Error {
-    use inkstone::text::Error as Text;
     match error {
-        inkstone::Error::Text(e @ Text::TemplateVariable { .. }) => Error::Usage(format!("--template-var: {e}")),
-        inkstone::Error::Text(
-            e @ (Text::Template { .. }
-            | Text::TemplateRefuses { .. }
-            | Text::TemplateMemory { .. }
-            | Text::TemplateSource { .. }),
-        ) => Error::Template(e),
+        inkstone::Error::Text(error) => Error::of_template(error),
         other => other.into(),
     }
 }
@@ -109,7 +102,7 @@ impl Conversation<'_> {
             match result {
                 // On a terminal the signal meant the answer, and a person may try again.
                 Err(Error::Interrupted) if terminal => self.signals.renew(),
-                Err(e) if terminal && !matches!(e, Error::Output(_)) => terminal::error(&e.to_string()),
+                Err(e) if terminal && !matches!(e, Error::Output(_)) => e.tell(),
                 result => result?,
             }
         }
@@ -119,6 +112,7 @@ impl Conversation<'_> {
     fn answer(&mut self, message: &str) -> Result<(), Error> {
         let mut options = self.sampling.options().cancel(self.signals.cancel());
         options.template_vars.clone_from(&self.args.template_var);
+        options.template_limits = self.args.limits.limits();
         let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
         if turn.forgotten > 0 {
             let turns = match turn.forgotten {

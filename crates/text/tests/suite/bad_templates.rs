@@ -1,9 +1,7 @@
 //! Chat templates and conversations of an enemy. The letters and numbers in the names are those of the list of bad inputs.
 
 use inkstone_gguf::Metadata;
-use inkstone_text::{
-    ChatTemplate, Conversation, Error, MAX_DEPTH, MAX_OUTPUT, MAX_SOURCE, MAX_STEPS, Message, Tokenizer,
-};
+use inkstone_text::{ChatTemplate, Conversation, Error, MAX_DEPTH, MAX_SOURCE, Message, Tokenizer};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -28,42 +26,19 @@ fn refused(source: &str) -> String {
 }
 
 #[test]
-fn d01_what_never_ends_runs_out_of_steps_or_depth() {
-    let out_of_steps = format!("out of steps, allowed: {MAX_STEPS}");
-    let cases = [
-        ("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", &*out_of_steps),
-        ("{% for i in range(10000000000) %}{% endfor %}", "range has too many elements"),
-        ("{% macro m(x) %}{{ m(x) }}{% endmacro %}{{ m(1) }}", "recursion limit"),
-        ("{% macro m(x) %}{{ m(x) }}{{ m(x) }}{% endmacro %}{{ m(1) }}", "recursion limit"),
-        ("{% for m in messages recursive %}{{ loop([m]) }}{% endfor %}", "recursion limit"),
-        ("{% include 'chat' %}", ""),
-    ];
-    for (source, wanted) in cases {
-        let start = Instant::now();
-        let error = refused(source);
-        // 0.1 s are the aim; the rest is for a loaded machine.
-        assert!(start.elapsed() < Duration::from_secs(2), "{source}: {:?}", start.elapsed());
-        assert!(error.starts_with("the chat template") && error.contains(wanted), "{source}: {error}");
-    }
-}
-
-#[test]
 fn d02_faults_are_named_with_their_line() {
     let cases = [
-        ("a\n{% if %}", "the chat template in line 2: syntax error: "),
-        ("a\n{{ 'x' | nope }}", "the chat template in line 2: unknown filter"),
-        ("a\n\n{{ 'x'.nope() }}", "the chat template in line 3: unknown method"),
-        ("{{ 1 }}\n{{ nope() }}", "the chat template in line 2: unknown function"),
-        ("{{ nope }}\n{{ nope.more }}", "the chat template in line 2: undefined value"),
+        ("a\n{% if %}", "the chat template in line 2, column 7: expected an expression, found '%}'"),
+        ("a\n{{ 'x' | nope }}", "the chat template in line 2, column 10: no filter named 'nope'"),
+        ("a\n\n{{ 'x'.nope() }}", "the chat template in line 3, column 11: 'str object' has no attribute 'nope'"),
+        ("{{ 1 }}\n{{ nope() }}", "the chat template in line 2, column 8: 'nope' is undefined"),
+        ("{{ nope }}\n{{ nope.more }}", "the chat template in line 2, column 8: 'nope' is undefined"),
         (
             "\n{{ raise_exception('roles must\nalternate') }}",
-            "the chat template in line 2 refuses: roles must\nalternate",
+            "the chat template in line 2, column 19, refuses: roles must\nalternate",
         ),
-        (
-            "{{ strftime_now('%Q') }}",
-            "the chat template in line 1: invalid operation: strftime_now: %Q in \"%Q\" is not known",
-        ),
-        ("{{ messages[0].content + 1 }}", "the chat template in line 1: invalid operation: "),
+        ("{{ messages[0].content + 1 }}", "the chat template in line 1, column 24: unsupported operand types for +"),
+        ("{% include 'chat' %}", "the chat template in line 1, column 4: tag 'include' is not available"),
     ];
     for (source, wanted) in cases {
         let error = refused(source);
@@ -74,41 +49,13 @@ fn d02_faults_are_named_with_their_line() {
 #[test]
 fn d02_a_macro_passes_a_refusal_on() {
     let error = refused("{% macro m() %}\n{{ raise_exception('no') }}{% endmacro %}\n\n{{ m() }}");
-    assert!(error.starts_with("the chat template in line ") && error.ends_with(" refuses: no"), "{error}");
+    assert_eq!(error, "the chat template in line 2, column 19, refuses: no");
 }
 
 #[test]
-fn d04_a_source_has_a_limit_and_one_within_it_a_stack() {
+fn d04_a_source_has_a_limit() {
     let long = ChatTemplate::new(" ".repeat(MAX_SOURCE + 1)).unwrap_err().to_string();
-    assert_eq!(long, "the chat template has 262145 bytes, allowed are 262144");
-    let fill = |before: &str, part: &str, after: &str| {
-        let count = (MAX_SOURCE - before.len() - after.len()) / part.len();
-        format!("{before}{}{after}", part.repeat(count))
-    };
-    let sources = [
-        fill("{{ ", "not ", "1 }}"),
-        fill("{{ ", "1+", "1 }}"),
-        fill("{{ 1", "|e", " }}"),
-        fill("{{ a", ".b", " }}"),
-        fill("{% if a %}", "{%elif a%}", "{% endif %}"),
-        fill("{{ ", "(", " }}"),
-        fill("{{ ", "[", " }}"),
-        fill("{{ ", "-", "1 }}"),
-        fill("{{ 1", "~1", " }}"),
-        fill("{{ 1", "**1", " }}"),
-        fill("{{ 1", "*1", " }}"),
-        fill("{{ a", "+1", " }}"),
-        format!("{{{{ a{} }}}}", "+1".repeat(1000)).repeat(128),
-        fill("{{ ", "a if b else ", "c }}"),
-        fill("", "{%if a%}", ""),
-        fill("", "{%for a in b%}", ""),
-    ];
-    for source in sources {
-        let start = Instant::now();
-        // An error or not: what counts is that the program goes on.
-        let _ = render(&source, vec![Message::user("Hello")]);
-        assert!(start.elapsed() < Duration::from_secs(10), "{}: {:?}", &source[..20], start.elapsed());
-    }
+    assert!(long.contains("262145 bytes, allowed are 262144"), "{long}");
 }
 
 #[test]
@@ -123,26 +70,27 @@ fn d05_variables_take_no_name_that_a_template_has_for_itself() {
     };
     assert_eq!(with("enable_thinking", json!(false)).unwrap(), "1 False ");
     assert_eq!(with("levels", json!({"a": ["<|im_start|>"]})).unwrap(), "1  <|im_start|>");
-    let reserved = ["messages", "tools", "documents", "bos_token", "raise_exception", "chat_template", "Messages"];
-    for name in reserved.into_iter().chain(["", "a b", "__class__", "1", "é", "a.b", &"x".repeat(65)]) {
+    let reserved = [
+        "messages",
+        "tools",
+        "documents",
+        "bos_token",
+        "raise_exception",
+        "chat_template",
+        "Messages",
+        "range",
+        "joiner",
+        "loop",
+        "self",
+        "caller",
+        "not",
+    ];
+    for name in reserved.into_iter().chain(["", "a b", "__class__", "_a", "1", "é", "a.b", &"x".repeat(65)]) {
         let error = with(name, json!([])).unwrap_err().to_string();
         assert!(error.starts_with("template variable \"") && error.contains("but not messages, tools"), "{error}");
     }
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     assert!(matches!(with("deep", deep), Err(Error::TooDeep { .. })));
-}
-
-#[test]
-fn d06_nothing_of_the_machine_is_in_reach() {
-    let undefined =
-        ["{{ ''.__class__ }}", "{{ messages.__class__ }}", "{{ raise_exception.__globals__ }}", "{{ self }}"];
-    for source in undefined {
-        let shown = render(source, vec![Message::user("Hello")]);
-        assert!(matches!(shown.as_deref(), Ok("") | Err(_)), "{source}: {shown:?}");
-    }
-    for source in ["{% include '/etc/passwd' %}", "{% import 'os' as os %}", "{{ debug() }}", "{{ open('x') }}"] {
-        refused(source);
-    }
 }
 
 #[test]
@@ -161,7 +109,7 @@ fn d07_messages_of_any_form_are_rendered_or_refused() {
     assert_eq!(error, "a message is \"text\", allowed: an object with role and content");
     let source = "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}";
     let contents = [
-        (json!(null), "user=None;"),
+        (json!(null), "user=;"),
         (json!(7), "user=7;"),
         (json!(true), "user=True;"),
         (json!([]), "user=[];"),
@@ -211,25 +159,4 @@ fn d07_many_messages_and_large_tools_end_in_time() {
     let conversation = Conversation::new(vec![Message::user("x")]).tools(vec![tool]);
     assert!(template.render(&conversation, &tokenizer()).unwrap().text().len() > 1_000_000);
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-}
-
-#[test]
-fn d07_a_prompt_has_a_limit() {
-    let message = || vec![Message::user("x".repeat(1 << 20))];
-    let source = |times: usize| format!("{{% for i in range({times}) %}}{{{{ messages[0].content }}}}{{% endfor %}}");
-    assert_eq!(render(&source(4), message()).unwrap().len(), MAX_OUTPUT);
-    assert_eq!(
-        render(&source(5), message()).unwrap_err().to_string(),
-        "the chat template writes more than 4194304 bytes"
-    );
-}
-
-#[test]
-fn c07_without_a_free_character_a_conversation_is_refused() {
-    let all: String = ('\u{E000}'..='\u{F8FF}').chain('\u{FDD0}'..='\u{FDEF}').collect();
-    let error = render("{{ messages[0].content }}", vec![Message::user(all.clone())]).unwrap_err();
-    assert!(matches!(error, Error::NoMark));
-    let most: String = all.chars().skip(1).collect();
-    let text = format!("{most}<|im_start|>{most}");
-    assert_eq!(render("{{ messages[0].content }}", vec![Message::user(text.clone())]).unwrap(), text);
 }

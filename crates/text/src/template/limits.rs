@@ -1,0 +1,92 @@
+//! What the rendering of a template may take.
+
+use super::{Conversation, Message};
+use inkstone_template::Limits;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Limits of a rendering. What is not set grows with the conversation, so that an ordinary template comes to its end with any.
+///
+/// ```
+/// let limits = inkstone_text::TemplateLimits::default().steps(1_000_000);
+/// assert_eq!(limits.steps, Some(1_000_000));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TemplateLimits {
+    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches.
+    pub steps: Option<u64>,
+    /// Bytes of the values that are alive at a time.
+    pub memory: Option<u64>,
+    /// Bytes of the prompt.
+    pub output: Option<u64>,
+    /// Ends the rendering once it is set.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// Ends the rendering at this time.
+    pub deadline: Option<Instant>,
+}
+
+impl TemplateLimits {
+    /// Sets [`TemplateLimits::steps`](#structfield.steps).
+    #[must_use]
+    pub fn steps(self, steps: u64) -> TemplateLimits {
+        TemplateLimits { steps: Some(steps), ..self }
+    }
+
+    /// Sets [`TemplateLimits::memory`](#structfield.memory).
+    #[must_use]
+    pub fn memory(self, bytes: u64) -> TemplateLimits {
+        TemplateLimits { memory: Some(bytes), ..self }
+    }
+
+    /// Sets [`TemplateLimits::output`](#structfield.output).
+    #[must_use]
+    pub fn output(self, bytes: u64) -> TemplateLimits {
+        TemplateLimits { output: Some(bytes), ..self }
+    }
+
+    /// Those of the interpreter for a conversation.
+    pub(super) fn of(&self, conversation: &Conversation) -> Limits {
+        let (values, bytes) = size(conversation);
+        let entries = conversation.messages.len() + conversation.tools.len() + conversation.documents.len();
+        let grown = Limits::for_conversation(entries, values, bytes);
+        let memory = |limit: Option<u64>, grown| limit.map_or(grown, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        Limits {
+            steps: self.steps.unwrap_or(grown.steps),
+            memory: memory(self.memory, grown.memory),
+            output: memory(self.output, grown.output),
+            cancel: self.cancel.clone(),
+            deadline: self.deadline,
+        }
+    }
+}
+
+/// Values of a conversation, and bytes of its texts.
+fn size(conversation: &Conversation) -> (usize, usize) {
+    let mut size = (conversation.messages.len(), 0);
+    for (key, value) in conversation.messages.iter().flat_map(Message::fields) {
+        size.0 += 1;
+        size.1 += key.len();
+        add(value, &mut size);
+    }
+    let others = conversation.tools.iter().chain(&conversation.documents).chain(conversation.variables.values());
+    others.for_each(|value| add(value, &mut size));
+    size
+}
+
+/// Of values that `Conversation::check` let through, so this recurses.
+fn add(value: &Value, size: &mut (usize, usize)) {
+    size.0 += 1;
+    match value {
+        Value::String(text) => size.1 += text.len(),
+        Value::Array(list) => list.iter().for_each(|value| add(value, size)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            size.0 += 1;
+            size.1 += key.len();
+            add(value, size);
+        }),
+        _ => {}
+    }
+}

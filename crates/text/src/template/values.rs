@@ -1,0 +1,140 @@
+//! A conversation as values of a template.
+
+use super::arguments::Arguments;
+use super::{Conversation, Origin, TemplateLimits};
+use crate::{Error, Tokenizer};
+use inkstone_template::{Given, Output, Renderer, Template};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::time::UNIX_EPOCH;
+
+/// The names under which templates look for what a model thought. What one has, all have.
+const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+
+pub(super) fn render(
+    template: &Template,
+    conversation: &Conversation,
+    tokenizer: &Tokenizer,
+    arguments: Arguments,
+    limits: &TemplateLimits,
+) -> Result<Output, Error> {
+    let limits = limits.of(conversation);
+    let mut renderer = template.renderer(&limits);
+    if let Some(now) = conversation.now {
+        // A moment before 1970 has a negative number.
+        let seconds = |since: std::time::Duration| i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        renderer.now(now.duration_since(UNIX_EPOCH).map_or_else(|before| -seconds(before.duration()), seconds));
+    }
+    let mut values = Values { renderer: &renderer, keys: HashMap::new() };
+    let mut messages = Vec::with_capacity(conversation.messages.len());
+    for message in &conversation.messages {
+        messages.push(values.message(message.fields(), message.role(), arguments)?);
+    }
+    let messages = renderer.list(messages)?;
+    let mut values = Values { renderer: &renderer, keys: HashMap::new() };
+    let mut variables = vec![("messages", messages), ("add_generation_prompt", conversation.answer.into())];
+    for (name, list) in [("tools", &conversation.tools), ("documents", &conversation.documents)] {
+        let value = if list.is_empty() { Given::none() } else { values.list(list)? };
+        variables.push((name, value));
+    }
+    for (name, value) in &conversation.variables {
+        variables.push((name, values.value(value)?));
+    }
+    let tokens = [
+        ("bos_token", tokenizer.bos()),
+        ("eos_token", tokenizer.eos()),
+        ("unk_token", tokenizer.unknown()),
+        ("pad_token", tokenizer.padding()),
+    ];
+    for (name, id) in tokens {
+        let token = id.and_then(|id| tokenizer.token(id)).map_or("", |token| token.text);
+        variables.push((name, renderer.text(token, Origin::Template)?));
+    }
+    for (name, value) in variables {
+        renderer.set(name, value);
+    }
+    Ok(renderer.render()?)
+}
+
+/// Makes values of JSON, whose depth was checked.
+struct Values<'c, 'r, 't> {
+    renderer: &'r Renderer<'t>,
+    /// Keys come again and again.
+    keys: HashMap<&'c str, Given>,
+}
+
+impl<'c> Values<'c, '_, '_> {
+    fn value(&mut self, value: &'c Value) -> Result<Given, Error> {
+        Ok(match value {
+            Value::Null => Given::none(),
+            Value::Bool(truth) => (*truth).into(),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(number), _) => number.into(),
+                (None, Some(number)) => number.into(),
+                (None, None) => number.as_f64().unwrap_or(f64::NAN).into(),
+            },
+            Value::String(text) => self.renderer.text(text, Origin::Input)?,
+            Value::Array(list) => self.list(list)?,
+            Value::Object(fields) => self.dict(fields)?,
+        })
+    }
+
+    fn list(&mut self, list: &'c [Value]) -> Result<Given, Error> {
+        let mut values = Vec::with_capacity(list.len());
+        for value in list {
+            values.push(self.value(value)?);
+        }
+        Ok(self.renderer.list(values)?)
+    }
+
+    fn dict(&mut self, fields: &'c Map<String, Value>) -> Result<Given, Error> {
+        let mut pairs = Vec::with_capacity(fields.len());
+        for (key, value) in fields {
+            pairs.push((self.key(key)?, self.value(value)?));
+        }
+        Ok(self.renderer.dict(pairs.into_iter())?)
+    }
+
+    fn key(&mut self, key: &'c str) -> Result<Given, Error> {
+        if let Some(known) = self.keys.get(key) {
+            return Ok(known.clone());
+        }
+        let made = self.renderer.text(key, Origin::Input)?;
+        self.keys.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// A message, as transformers hands it on: without keys that have no value, and with what the model thought under all
+    /// names. The role is the template's: it was checked to be a name.
+    fn message(&mut self, fields: &'c Map<String, Value>, role: &str, arguments: Arguments) -> Result<Given, Error> {
+        let thought = REASONING.iter().find_map(|name| fields.get(*name).filter(|value| !value.is_null()));
+        let mut pairs = Vec::with_capacity(fields.len() + 2);
+        if let Some(thought) = thought
+            && fields.get("thinking").is_none_or(Value::is_null)
+        {
+            pairs.push((self.key("thinking")?, self.value(thought)?));
+        }
+        for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            let value = match &**key {
+                "role" => self.renderer.text(role, Origin::Template)?,
+                "tool_calls" => match arguments.changed(value) {
+                    Some(changed) => self.owned(&changed)?,
+                    None => self.value(value)?,
+                },
+                // The first name of what was thought is set for all.
+                "reasoning_content" => continue,
+                _ => self.value(value)?,
+            };
+            pairs.push((self.key(key)?, value));
+        }
+        if let Some(thought) = thought {
+            pairs.push((self.key("reasoning_content")?, self.value(thought)?));
+        }
+        Ok(self.renderer.dict(pairs.into_iter())?)
+    }
+
+    /// A value that lives for this call only.
+    fn owned(&self, value: &Value) -> Result<Given, Error> {
+        Values { renderer: self.renderer, keys: HashMap::new() }.value(value)
+    }
+}
