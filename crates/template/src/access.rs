@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::meter::Charge;
 use crate::methods::{self, Found};
 use crate::slice::{characters, place};
@@ -32,14 +32,14 @@ pub(crate) fn item(value: &Value, key: &Value, env: &Env) -> Result<Value> {
     let index = crate::number::int(key);
     let found = match value {
         Value::Undefined(undefined) => return undefined.used(),
-        Value::Dict(dict) => match compare::check_hashable(key) {
+        Value::Dict(dict) => match compare::check_hashable(key, &env.meter) {
             Ok(()) => dict.get(key, &env.meter)?.cloned(),
+            Err(fail) if fail.kind != Kind::Runtime => return Err(fail),
             Err(_) => None,
         },
         Value::List(seq) | Value::Tuple(seq) => index.and_then(|i| seq.get(place(i, seq.len())?).cloned()),
         Value::Range(range) => index.and_then(|i| Some(range.get(place(i, range.len as usize)?))),
         Value::Text(text) if index.is_some() => {
-            env.meter.bytes(if text.is_ascii() { 0 } else { text.len() })?;
             let at = index.and_then(|i| place(i, text.chars()));
             at.map(|at| Value::Text(characters(text, at, 1)))
         }
@@ -60,7 +60,7 @@ pub(crate) fn item(value: &Value, key: &Value, env: &Env) -> Result<Value> {
 pub(crate) fn own(value: &Value, name: &Text, env: &Env) -> Result<Option<Value>> {
     let word = name.as_str();
     Ok(Some(match value {
-        Value::Namespace(id) => match env.attribute(*id, word) {
+        Value::Namespace(id) => match env.attribute(*id, word)? {
             Some(found) => found,
             None if word == "__class__" => Undefined::hidden(&env.meter, value, name.clone())?,
             None => return Ok(None),

@@ -142,7 +142,7 @@ fn sameas(_: &Env, value: &Value, args: Args) -> Result<bool> {
 fn case(env: &Env, value: &Value, args: Args, is: fn(&str) -> bool) -> Result<bool> {
     args.none("the test")?;
     let text = string(value, env)?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     Ok(is(text.as_str()))
 }
 

@@ -1,6 +1,7 @@
 //! `strftime_now`: the date in a template's words. UTC and English, whatever the machine is set to.
 
 use crate::error::Result;
+use crate::meter::Meter;
 use crate::text::{Builder, Text};
 
 const MONTHS: [&str; 12] = [
@@ -79,11 +80,13 @@ impl Date {
 }
 
 /// The format of C's `strftime`, as glibc has it, in English. Parts that are not known stay as they are.
-pub(crate) fn format(now: i64, format: &Text, out: &mut Builder) -> Result<()> {
+pub(crate) fn format(now: i64, format: &Text, out: &mut Builder, meter: &Meter) -> Result<()> {
     let date = Date::of(now);
     let mut at = 0;
     let whole = format.as_str();
     while let Some(found) = whole[at..].find('%').map(|found| at + found) {
+        // A date is a little program.
+        meter.values(64)?;
         out.text(&format.part(at..found))?;
         let spec = whole[found + 1..].trim_start_matches(['-', '_', '0', '^', '#', 'E', 'O']);
         let flags = &whole[found + 1..whole.len() - spec.len()];

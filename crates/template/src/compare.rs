@@ -110,7 +110,12 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         (Value::None, Value::None) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::Text(a), Value::Text(b)) => a.as_str() == b.as_str() && a.is_safe() == b.is_safe(),
+        (Value::Text(a), Value::Text(b)) => {
+            if a.len() == b.len() {
+                a.note();
+            }
+            a.as_str() == b.as_str() && a.is_safe() == b.is_safe()
+        }
         (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => a.is(b),
         (Value::Dict(a), Value::Dict(b)) => Rc::ptr_eq(a, b),
         (Value::Generator(a), Value::Generator(b)) => Rc::ptr_eq(a, b),
@@ -170,7 +175,7 @@ pub(crate) fn contains(hay: &Value, needle: &Value, env: &Env) -> Result<bool> {
                 }
                 return wrong(format!("'in <string>' requires string as left operand, not {}", needle.type_name()));
             };
-            meter.bytes(text.len())?;
+            meter.scan(text.len())?;
             Ok(text.as_str().contains(needle.as_str()))
         }
         Value::Dict(dict) | Value::View(dict, View::Keys) => Ok(dict.get(needle, meter)?.is_some()),
@@ -198,12 +203,15 @@ pub(crate) fn contains(hay: &Value, needle: &Value, env: &Env) -> Result<bool> {
 }
 
 /// Lists and dicts are no keys, nor is a tuple that has one.
-pub(crate) fn check_hashable(value: &Value) -> Result<()> {
+pub(crate) fn check_hashable(value: &Value, meter: &Meter) -> Result<()> {
     match value {
         Value::List(_) | Value::Dict(_) | Value::View(..) => {
             wrong(format!("unhashable type: '{}'", value.type_name()))
         }
-        Value::Tuple(seq) => seq.iter().try_for_each(check_hashable),
+        Value::Tuple(seq) => {
+            meter.values(seq.len())?;
+            seq.iter().try_for_each(|value| check_hashable(value, meter))
+        }
         _ => Ok(()),
     }
 }
@@ -233,7 +241,7 @@ fn feed(value: &Value, state: &mut impl Hasher, meter: &Meter) -> Result<()> {
                 }
             }
             other => {
-                check_hashable(other)?;
+                check_hashable(other, meter)?;
                 other.type_name().hash(state);
                 if let Value::Namespace(id) = other {
                     id.hash(state);

@@ -39,7 +39,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     pub(crate) fn new(meter: &Rc<Meter>, expected: usize) -> Result<Pairs> {
         let charge = Charge::of::<Dict>(meter, expected.saturating_mul(size_of::<(Value, Value)>()))?;
-        Ok(Pairs { pairs: Vec::with_capacity(expected), table: None, charge })
+        Ok(Pairs { pairs: crate::seq::room(expected)?, table: None, charge })
     }
 
     pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<()> {
@@ -110,11 +110,12 @@ fn find(pairs: &[(Value, Value)], table: Option<&Table>, key: &Value, meter: &Me
         if let Value::Text(text) = key {
             // The most frequent question, without the general comparison.
             let name = text.as_str();
+            meter.bytes(name.len() * pairs.len())?;
             let is_it = |(key, _): &(Value, Value)| matches!(key, Value::Text(text) if text.as_str() == name);
             return Ok(pairs.iter().position(is_it));
         }
         // What can't be a key has no hash.
-        crate::compare::check_hashable(key)?;
+        crate::compare::check_hashable(key, meter)?;
         for (i, (other, _)) in pairs.iter().enumerate() {
             if equal(key, other, meter)? {
                 return Ok(Some(i));

@@ -41,17 +41,20 @@ impl Env {
         for (name, _) in &attributes {
             check_name(name)?;
         }
-        let bytes = size_of::<Namespace>() + attributes.capacity() * size_of::<(Text, Value)>();
+        // The table of namespaces grows by doubling: old and new one are there while it does.
+        let bytes = 3 * size_of::<Namespace>() + attributes.capacity() * size_of::<(Text, Value)>();
         let charge = Charge::new(&self.meter, bytes)?;
         let mut namespaces = self.namespaces.borrow_mut();
         namespaces.push(Namespace { attributes, charge });
         Ok(Value::Namespace(namespaces.len() as u32 - 1))
     }
 
-    pub(crate) fn attribute(&self, namespace: u32, name: &str) -> Option<Value> {
+    pub(crate) fn attribute(&self, namespace: u32, name: &str) -> Result<Option<Value>> {
         let namespaces = self.namespaces.borrow();
-        let attributes = &namespaces.get(namespace as usize)?.attributes;
-        attributes.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value.clone())
+        let Some(Namespace { attributes, .. }) = namespaces.get(namespace as usize) else { return Ok(None) };
+        self.meter.values(attributes.len())?;
+        let found = attributes.iter().find(|(known, _)| known.as_str() == name);
+        Ok(found.map(|(_, value)| value.clone()))
     }
 
     pub(crate) fn set_attribute(&self, namespace: u32, name: &Text, value: Value) -> Result<()> {

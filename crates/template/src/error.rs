@@ -61,7 +61,10 @@ pub struct Error {
     message: String,
     line: usize,
     column: usize,
+    /// The source line, or what is around the place.
     source_line: String,
+    /// Characters of it before the place.
+    before: usize,
     calls: Vec<Call>,
 }
 
@@ -76,8 +79,10 @@ pub struct Call {
     pub column: usize,
 }
 
-/// The most characters of a message or a source line that are shown: a template may quote whole texts.
-const SHOWN: usize = 1000;
+/// The most characters of a message that are shown: a template may quote whole texts.
+pub(crate) const SHOWN: usize = 1000;
+/// Of a long source line so many characters are shown on both sides of the place.
+const AROUND: usize = 60;
 /// The most calls that are shown.
 const CALLS: usize = 8;
 
@@ -85,13 +90,17 @@ impl Error {
     /// `at` is a byte offset of the source.
     pub(crate) fn new(fail: Fail, source: &str, at: usize) -> Error {
         let (line, column) = place(source, at);
-        let source_line = source.split('\n').nth(line - 1).unwrap_or_default();
+        let whole = source.split('\n').nth(line - 1).unwrap_or_default();
+        let start = (column - 1).saturating_sub(AROUND);
+        let source_line: String = whole.chars().skip(start).take(2 * AROUND).collect();
+        let before = (column - 1 - start).min(source_line.chars().count());
         Error {
             kind: fail.kind,
             message: shortened(&fail.message, SHOWN),
             line,
             column,
-            source_line: shortened(source_line, SHOWN),
+            source_line,
+            before,
             calls: Vec::new(),
         }
     }
@@ -142,14 +151,8 @@ impl Error {
 
     /// The source line with a caret under the place, and the calls of macros.
     pub fn context(&self) -> String {
-        // Of a long line, what is around the place.
-        const AROUND: usize = 60;
-        let chars: Vec<char> = self.source_line.chars().collect();
-        let at = (self.column - 1).min(chars.len());
-        let start = at.saturating_sub(AROUND);
-        let end = chars.len().min(at + AROUND);
-        let shown: String = chars[start..end].iter().map(|&c| if c.is_control() { ' ' } else { c }).collect();
-        let mut out = format!("  {shown}\n  {}^", " ".repeat(at - start));
+        let shown: String = self.source_line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let mut out = format!("  {shown}\n  {}^", " ".repeat(self.before));
         for call in &self.calls {
             out += &format!("\n  in {}, called in line {}, column {}", call.name, call.line, call.column);
         }

@@ -26,6 +26,12 @@ enum State {
     Busy,
 }
 
+/// That a generator over a value of this depth may keep another value for later: one that comes out of a namespace may be
+/// deeper than what it was made of, and without a bound such generators would be a chain of any length.
+pub(crate) fn keeps(depth: usize, value: &Value) -> Result<()> {
+    if value.depth() <= depth + LEVEL { Ok(()) } else { wrong("values nested too deep for a generator") }
+}
+
 /// Gives its values once.
 pub(crate) struct Generator {
     /// What it is called when it is printed.

@@ -4,7 +4,7 @@ use crate::args::{Args, needed};
 use crate::clock;
 use crate::dict::Pairs;
 use crate::env::Env;
-use crate::error::{Fail, Kind, Result, wrong};
+use crate::error::{Fail, Kind, Result, SHOWN, shortened, wrong};
 use crate::iterate::Values;
 use crate::loops::unpack;
 use crate::meter::Charge;
@@ -83,7 +83,7 @@ fn pairs(env: &Env, args: Args, of: &str) -> Result<Pairs> {
             while let Some(value) = values.next(env)? {
                 let pair = unpack(&value, 2, env)?;
                 if let (Some(key), Some(value)) = (pair.get(0), pair.get(1)) {
-                    crate::compare::check_hashable(key)?;
+                    crate::compare::check_hashable(key, &env.meter)?;
                     pairs.insert(key.clone(), value.clone())?;
                 }
             }
@@ -106,7 +106,10 @@ fn namespace(env: &Env, args: Args) -> Result<Value> {
         Value::Text(name) => Some((name.clone(), value.clone())),
         _ => None,
     });
-    env.namespace(named.collect())
+    let (named, charge) = crate::seq::charged(&env.meter, named, pairs.len())?;
+    // The namespace charges them itself.
+    drop(charge);
+    env.namespace(named)
 }
 
 fn cycler(env: &Env, args: Args) -> Result<Value> {
@@ -133,7 +136,8 @@ fn joiner(env: &Env, args: Args) -> Result<Value> {
 fn raise_exception(env: &Env, args: Args) -> Result<Value> {
     let [message] = args.bind("raise_exception", ["message"])?;
     let message = string(needed(message, "raise_exception", "message")?, env)?;
-    Err(Fail::new(Kind::Refused, message.as_str()))
+    // An error shows its beginning only.
+    Err(Fail::new(Kind::Refused, shortened(message.as_str(), SHOWN)))
 }
 
 fn strftime_now(env: &Env, args: Args) -> Result<Value> {
@@ -141,7 +145,7 @@ fn strftime_now(env: &Env, args: Args) -> Result<Value> {
     let format: &Text = needed(format, "strftime_now", "format")?.as_text("format")?;
     env.meter.bytes(format.len())?;
     let mut out = crate::text::Builder::new(&env.meter)?;
-    clock::format(env.now, format, &mut out)?;
+    clock::format(env.now, format, &mut out, &env.meter)?;
     Ok(Value::Text(out.finish()?))
 }
 

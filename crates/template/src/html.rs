@@ -15,7 +15,7 @@ pub(crate) fn escape(text: &Text, env: &Env) -> Result<Text> {
 
 /// The same, whether it is safe or not.
 pub(crate) fn escape_all(text: &Text, env: &Env) -> Result<Text> {
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let whole = text.as_str();
     if !whole.contains(['&', '<', '>', '\'', '"']) {
         return Ok(text.clone().safe(true));
@@ -41,7 +41,7 @@ pub(crate) fn escape_all(text: &Text, env: &Env) -> Result<Text> {
 
 /// Without tags, comments and references to characters, with single spaces between words.
 pub(crate) fn stripped_of_tags(text: &Text, env: &Env) -> Result<Text> {
-    env.meter.bytes(text.len().saturating_mul(3))?;
+    env.meter.scan(text.len().saturating_mul(3))?;
     let whole = text.as_str();
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let mut at = 0;
@@ -131,7 +131,8 @@ fn reference(rest: &str) -> Option<(Cow<'static, str>, usize)> {
 
 /// For URLs: all but letters, digits and `_.-~`, and `/` if it is kept, as `%XX`.
 pub(crate) fn quoted_for_url(text: &Text, query: bool, out: &mut Builder, env: &Env) -> Result<()> {
-    env.meter.bytes(text.len())?;
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    env.meter.scan(text.len())?;
     for (c, origin) in text.chars_with_origin() {
         match c {
             c if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '~') || (c == '/' && !query) => {
@@ -140,7 +141,9 @@ pub(crate) fn quoted_for_url(text: &Text, query: bool, out: &mut Builder, env: &
             ' ' if query => out.char('+', Origin::Template)?,
             c => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    out.own(&format!("%{byte:02X}"))?;
+                    out.own("%")?;
+                    out.char(HEX[usize::from(byte >> 4)].into(), Origin::Template)?;
+                    out.char(HEX[usize::from(byte & 15)].into(), Origin::Template)?;
                 }
             }
         }

@@ -29,6 +29,9 @@ pub(crate) struct Loop {
     values: RefCell<Values>,
     /// Values that were looked at early, in order.
     early: RefCell<std::collections::VecDeque<Value>>,
+    early_charge: RefCell<Charge>,
+    /// The loop is over: from here on it keeps nothing.
+    over: Cell<bool>,
     /// No value is left in `values`.
     ended: Cell<bool>,
     pub test: Option<Test>,
@@ -59,6 +62,8 @@ impl Loop {
         Ok(Rc::new(Loop {
             values: RefCell::new(values),
             early: RefCell::default(),
+            early_charge: RefCell::new(Charge::new(&env.meter, 0)?),
+            over: Cell::new(false),
             ended: Cell::new(false),
             test,
             recursion,
@@ -85,8 +90,19 @@ impl Loop {
     }
 
     /// A value that passed the test before its turn.
-    pub(crate) fn put_early(&self, value: Value) {
-        self.early.borrow_mut().push_back(value);
+    pub(crate) fn put_early(&self, value: Value) -> Result<()> {
+        let mut early = self.early.borrow_mut();
+        let old = early.capacity();
+        if early.len() == old {
+            let new = (2 * old).max(4);
+            let mut charge = self.early_charge.borrow_mut();
+            // Both are there while the values are moved.
+            charge.add(new * size_of::<Value>())?;
+            early.reserve_exact(new - old);
+            charge.remove(old * size_of::<Value>());
+        }
+        early.push_back(value);
+        Ok(())
     }
 
     /// A value that was looked at early.
@@ -103,8 +119,12 @@ impl Loop {
 
     /// The loop is over: it holds nothing that may hold it.
     pub(crate) fn end(&self) {
+        self.over.set(true);
         self.changed.take();
         self.values.replace(Values::Nothing);
+        self.early.take();
+        self.before.take();
+        self.current.take();
     }
 
     /// Whether an attribute needs values that the machine must test first.
@@ -129,7 +149,7 @@ impl Loop {
         }
         let value = self.raw(env)?;
         if let Some(value) = &value {
-            self.put_early(value.clone());
+            self.put_early(value.clone())?;
         }
         Ok(value)
     }
@@ -199,6 +219,9 @@ impl Loop {
             if same {
                 return Ok(false);
             }
+        }
+        if self.over.get() {
+            return Ok(true);
         }
         let mut seen = Gather::with_capacity(&env.meter, values.len())?;
         for value in values {

@@ -11,6 +11,10 @@ use std::time::Instant;
 const TICKS: u64 = 256;
 /// A value that is looked at is a sixteenth of a step.
 const VALUE: u64 = TICKS / 16;
+/// A byte that is searched, or changed by itself, takes as long as so many that are copied.
+const SCAN: u64 = 4;
+/// A piece of a text that is written, whatever its length.
+const PIECE: u64 = TICKS / 4;
 /// The flag and the clock are looked at after this many steps.
 const LOOK: u64 = 10_000 * TICKS;
 
@@ -123,6 +127,23 @@ impl Meter {
         self.spend(n as u64)
     }
 
+    /// `n` bytes are gone through one by one.
+    #[inline]
+    pub(crate) fn scan(&self, n: usize) -> Result<()> {
+        self.spend((n as u64).saturating_mul(SCAN))
+    }
+
+    /// A piece of `n` bytes is written.
+    #[inline]
+    pub(crate) fn piece(&self, n: usize) -> Result<()> {
+        self.spend(PIECE + n as u64)
+    }
+
+    /// `n` bytes were gone through where no error can be given: the next that is counted gives it.
+    pub(crate) fn note(&self, n: usize) {
+        self.ticks.set(self.ticks.get().saturating_add(n as u64));
+    }
+
     /// `n` values are looked at.
     #[inline]
     pub(crate) fn values(&self, n: usize) -> Result<()> {
@@ -154,11 +175,10 @@ impl Meter {
 
     /// Bytes that are about to be allocated.
     pub(crate) fn take(&self, bytes: usize) -> Result<()> {
-        let now = self.bytes.get().saturating_add(bytes);
-        if now > self.limits.memory {
+        let Some(now) = self.bytes.get().checked_add(bytes).filter(|now| *now <= self.limits.memory) else {
             let message = format!("values of more than {} bytes", self.limits.memory);
             return Err(Fail::new(Kind::Limit(Limit::Memory), message));
-        }
+        };
         self.bytes.set(now);
         self.peak.set(self.peak.get().max(now));
         Ok(())

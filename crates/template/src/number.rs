@@ -249,7 +249,7 @@ pub(crate) fn rounded(n: f64, digits: i128) -> f64 {
 
 /// `round` of an int to tens, hundreds and so on, ties to even.
 pub(crate) fn rounded_int(n: i128, digits: i128) -> Result<i128> {
-    let Ok(tens) = u32::try_from(-digits) else { return Ok(n) };
+    let Ok(tens) = u32::try_from(digits.saturating_neg()) else { return Ok(n) };
     let Some(unit) = 10_i128.checked_pow(tens) else { return Ok(0) };
     let (down, rest) = (n.div_euclid(unit), n.rem_euclid(unit));
     let up = rest > unit / 2 || rest == unit - rest && down % 2 != 0;

@@ -23,10 +23,7 @@ pub(crate) fn string(value: &Value, env: &Env) -> Result<Text> {
 /// Writes what `str` gives.
 pub(crate) fn print(value: &Value, out: &mut Builder, env: &Env) -> Result<()> {
     match value {
-        Value::Text(text) => {
-            env.meter.bytes(text.len())?;
-            out.text(text)
-        }
+        Value::Text(text) => out.text(text),
         Value::Undefined(_) => Ok(()),
         other => repr(other, out, env),
     }
@@ -167,7 +164,7 @@ fn int(n: i128, out: &mut Builder) -> Result<()> {
 
 /// A text in quotes, as Python would read it.
 pub(crate) fn quoted(text: &Text, out: &mut Builder, env: &Env) -> Result<()> {
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let whole = text.as_str();
     let quote = if whole.contains('\'') && !whole.contains('"') { '"' } else { '\'' };
     out.char(quote, Origin::Template)?;
@@ -176,6 +173,10 @@ pub(crate) fn quoted(text: &Text, out: &mut Builder, env: &Env) -> Result<()> {
         let run = &whole[run];
         let mut plain = 0;
         for (at, c) in run.char_indices() {
+            if !c.is_ascii() {
+                // To find out whether it is printed as it is takes a while.
+                env.meter.values(8)?;
+            }
             if c != quote && c != '\\' && is_printable(c) {
                 continue;
             }

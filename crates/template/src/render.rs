@@ -127,6 +127,9 @@ pub struct Output {
     pub steps: u64,
     /// The most bytes that were alive at a time.
     pub peak_bytes: usize,
+    /// Bytes that are still charged although all values of the rendering are gone: none, unless values are held outside.
+    #[doc(hidden)]
+    pub charged_bytes: usize,
 }
 
 impl Renderer<'_> {
@@ -191,9 +194,20 @@ impl Renderer<'_> {
         let external = |name: &str| {
             variables.get(name).cloned().or_else(|| globals::find(name).map(Value::Function))
         };
-        let machine = Machine::new(program, source, &env, external).map_err(|fail| Error::new(*fail, source, 0))?;
+        let placed = |fail: Box<Fail>| Error::new(*fail, source, 0);
+        let machine = Machine::new(program, source, &env, external).map_err(placed)?;
         let Written { out, generated } = machine.run()?;
-        let (text, runs) = out.into_parts();
-        Ok(Output { text, runs, generated, steps: env.meter.steps_taken(), peak_bytes: env.meter.peak() })
+        let (text, runs) = out.into_parts().map_err(placed)?;
+        let meter = env.meter.clone();
+        drop((variables, env));
+        meter.give_back(size_of_val(&*generated));
+        Ok(Output {
+            text,
+            runs,
+            generated,
+            steps: meter.steps_taken(),
+            peak_bytes: meter.peak(),
+            charged_bytes: meter.bytes_held(),
+        })
     }
 }

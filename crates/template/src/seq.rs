@@ -1,6 +1,6 @@
 //! Lists and tuples: shared values, of which a slice is a view.
 
-use crate::error::Result;
+use crate::error::{Result, wrong};
 use crate::meter::{Charge, Meter};
 use crate::value::{Value, level_above};
 use std::rc::Rc;
@@ -101,7 +101,7 @@ impl Gather {
 
     pub(crate) fn with_capacity(meter: &Rc<Meter>, n: usize) -> Result<Gather> {
         let charge = Charge::new(meter, n.saturating_mul(size_of::<Value>()))?;
-        Ok(Gather { values: Vec::with_capacity(n), charge })
+        Ok(Gather { values: room(n)?, charge })
     }
 
     pub(crate) fn push(&mut self, value: Value) -> Result<()> {
@@ -129,10 +129,6 @@ impl Gather {
         &mut self.values
     }
 
-    pub(crate) fn into_values(self) -> Vec<Value> {
-        self.values
-    }
-
     pub(crate) fn seq(self) -> Result<Seq> {
         let meter = self.charge.meter().clone();
         // Given back first: the same memory is charged as that of the list.
@@ -145,11 +141,16 @@ impl Gather {
     }
 }
 
-/// Things gathered while an operation runs, charged for that long.
-pub(crate) fn charged<T>(meter: &Rc<Meter>, things: impl Iterator<Item = T>, n: usize) -> Result<Vec<T>> {
-    // What is given back at once still counts in the peak; the operation ends soon.
-    let _charge = Charge::new(meter, n.saturating_mul(size_of::<T>()))?;
-    let mut all = Vec::with_capacity(n);
+/// Room for so many things, which are charged already.
+pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    if all.try_reserve_exact(n).is_err() { wrong("no memory for so many values") } else { Ok(all) }
+}
+
+/// Things gathered while an operation runs, charged as long as the charge that comes with them is there.
+pub(crate) fn charged<T>(meter: &Rc<Meter>, things: impl Iterator<Item = T>, n: usize) -> Result<(Vec<T>, Charge)> {
+    let charge = Charge::new(meter, n.saturating_mul(size_of::<T>()))?;
+    let mut all = room(n)?;
     all.extend(things.take(n));
-    Ok(all)
+    Ok((all, charge))
 }

@@ -36,7 +36,6 @@ pub(crate) fn slice(value: &Value, parts: [Option<&Value>; 3], env: &Env) -> Res
     match value {
         Value::Undefined(undefined) => undefined.used(),
         Value::Text(text) => {
-            env.meter.bytes(if text.is_ascii() { 0 } else { text.len() })?;
             let (start, len, step) = range(text.chars(), parts)?;
             if step == 1 {
                 return Ok(Value::Text(characters(text, start, len)));
@@ -54,7 +53,7 @@ pub(crate) fn slice(value: &Value, parts: [Option<&Value>; 3], env: &Env) -> Res
         Value::Range(of) => {
             let (start, len, step) = range(of.len as usize, parts)?;
             let first = of.start.wrapping_add((start as i64).wrapping_mul(of.step));
-            Ok(Value::Range(Range { start: first, step: of.step.wrapping_mul(step), len: len as u32 }))
+            Ok(Value::Range(Range { start: first, step: of.step.saturating_mul(step), len: len as u32 }))
         }
         other => wrong(format!("'{}' object can't be sliced", other.type_name())),
     }
@@ -78,11 +77,12 @@ fn stepped(text: &Text, start: usize, len: usize, step: i64, env: &Env) -> Resul
     // Backwards over the characters where the step is negative.
     let count = if step < 0 { text.chars() as i64 - 1 } else { 0 };
     let forward = &mut text.chars_with_origin().enumerate().map(|(i, c)| (i as i64, c));
-    let mut backward;
+    let (mut backward, _charge);
     let chars: &mut dyn Iterator<Item = (i64, (char, crate::text::Origin))> = if step > 0 {
         forward
     } else {
-        let all: Vec<_> = crate::seq::charged(&env.meter, text.chars_with_origin(), text.chars())?;
+        let (all, charge) = crate::seq::charged(&env.meter, text.chars_with_origin(), text.chars())?;
+        _charge = charge;
         backward = all.into_iter().rev().enumerate().map(move |(i, c)| (count - i as i64, c));
         &mut backward
     };

@@ -58,7 +58,7 @@ struct Buf {
     data: String,
     ascii: bool,
     runs: Runs,
-    _charge: Charge,
+    charge: Charge,
 }
 
 /// A text: a range of shared bytes.
@@ -102,10 +102,20 @@ impl Text {
 
     /// Whether byte and character offsets are the same.
     pub(crate) fn is_ascii(&self) -> bool {
-        self.buf.as_ref().is_none_or(|buf| buf.ascii) || self.as_str().is_ascii()
+        self.buf.as_ref().is_none_or(|buf| buf.ascii) || {
+            self.note();
+            self.as_str().is_ascii()
+        }
     }
 
-    /// Number of characters; `len` bytes are looked at if they are not ASCII.
+    /// Its bytes were gone through, where no error can be given.
+    pub(crate) fn note(&self) {
+        if let Some(buf) = &self.buf {
+            buf.charge.meter().note(self.len());
+        }
+    }
+
+    /// Number of characters.
     pub(crate) fn chars(&self) -> usize {
         if self.is_ascii() { self.len() } else { self.as_str().chars().count() }
     }
@@ -136,7 +146,9 @@ impl Text {
 
     /// The origin of the byte at an offset.
     pub(crate) fn origin(&self, at: usize) -> Origin {
-        self.runs().find(|(run, _)| run.contains(&at)).map_or(Origin::Template, |(_, origin)| origin)
+        let at = self.start as usize + at;
+        let run = self.buf.as_ref().and_then(|buf| buf.runs.of(at..at + 1).next());
+        run.map_or(Origin::Template, |(_, origin)| origin)
     }
 
     /// The only origin that it has, if it has one only.
@@ -185,6 +197,9 @@ impl Builder {
     }
 
     fn reallocate(&mut self, capacity: usize) -> Result<()> {
+        if capacity > LONGEST {
+            return wrong(format!("a text of more than {LONGEST} bytes"));
+        }
         let old = self.data.capacity();
         self.charge.add(capacity)?;
         // Both are there while the bytes are moved.
@@ -205,16 +220,14 @@ impl Builder {
         if len <= self.data.capacity() {
             return Ok(());
         }
-        if len > LONGEST {
-            return wrong(format!("a text of more than {LONGEST} bytes"));
-        }
-        self.reallocate(len.max(self.data.capacity() * 2).max(32))
+        self.reallocate(len.max((self.data.capacity() * 2).min(LONGEST)).max(32))
     }
 
     pub(crate) fn push(&mut self, text: &str, origin: Origin) -> Result<()> {
         if text.is_empty() {
             return Ok(());
         }
+        self.meter().piece(text.len())?;
         self.reserve(text.len())?;
         if self.data.is_empty() {
             self.runs.first = origin;
@@ -253,9 +266,22 @@ impl Builder {
 
     /// `count` times the same.
     pub(crate) fn repeat(&mut self, text: &Text, count: usize) -> Result<()> {
-        self.meter().bytes(text.len().saturating_mul(count))?;
+        if text.is_empty() {
+            return Ok(());
+        }
         self.reserve(text.len().saturating_mul(count))?;
-        (0..count).try_for_each(|_| self.text(text))
+        let Some(origin) = text.single_origin() else {
+            return (0..count).try_for_each(|_| self.text(text));
+        };
+        // Short ones several at a time.
+        const AT_ONCE: usize = 1024;
+        let several = (AT_ONCE / text.len()).clamp(1, count.max(1));
+        let piece = text.as_str().repeat(if several > 1 { several } else { 0 });
+        let piece = if several > 1 { piece.as_str() } else { text.as_str() };
+        for _ in 0..count / several {
+            self.push(piece, origin)?;
+        }
+        self.push(&piece[..count % several * text.len()], origin)
     }
 
     pub(crate) fn finish(mut self) -> Result<Text> {
@@ -267,13 +293,17 @@ impl Builder {
             self.reallocate(len)?;
         }
         let (ascii, len) = (self.data.is_ascii(), len as u32);
-        let buf = Buf { data: self.data, ascii, runs: self.runs, _charge: self.charge };
+        let buf = Buf { data: self.data, ascii, runs: self.runs, charge: self.charge };
         Ok(Text { buf: Some(Rc::new(buf)), start: 0, len, safe: false })
     }
 
     /// The text itself, its runs, and its charge, which goes.
-    pub(crate) fn into_parts(self) -> (String, Vec<(Range<usize>, Origin)>) {
-        let runs = self.runs.of(0..self.data.len()).collect();
-        (self.data, runs)
+    pub(crate) fn into_parts(self) -> Result<(String, Vec<(Range<usize>, Origin)>)> {
+        let n = self.runs.borders.len() + 1;
+        let charge = Charge::new(self.meter(), n * size_of::<(Range<usize>, Origin)>())?;
+        let mut runs = Vec::with_capacity(n);
+        runs.extend(self.runs.of(0..self.data.len()));
+        drop(charge);
+        Ok((self.data, runs))
     }
 }

@@ -64,9 +64,9 @@ impl Range {
     }
 
     pub(crate) fn contains(&self, n: i128) -> bool {
-        let from_start = n - i128::from(self.start);
+        let Some(from_start) = n.checked_sub(i128::from(self.start)) else { return false };
         let step = i128::from(self.step);
-        from_start % step == 0 && (0..i128::from(self.len)).contains(&(from_start / step))
+        from_start.checked_rem(step) == Some(0) && (0..i128::from(self.len)).contains(&(from_start / step))
     }
 }
 
@@ -226,13 +226,10 @@ impl Value {
     }
 
     /// What `len` gives, where that is known.
-    pub(crate) fn len(&self, meter: &Meter) -> Result<usize> {
+    pub(crate) fn len(&self) -> Result<usize> {
         Ok(match self {
             Value::Undefined(_) => 0,
-            Value::Text(text) => {
-                meter.bytes(if text.is_ascii() { 0 } else { text.len() })?;
-                text.chars()
-            }
+            Value::Text(text) => text.chars(),
             Value::List(seq) | Value::Tuple(seq) => seq.len(),
             Value::Dict(dict) | Value::View(dict, _) => dict.len(),
             Value::Range(range) => range.len as usize,

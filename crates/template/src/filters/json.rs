@@ -139,7 +139,7 @@ impl Writer<'_> {
     }
 
     fn text(&mut self, text: &Text) -> Result<()> {
-        self.env.meter.bytes(text.len())?;
+        self.env.meter.scan(text.len())?;
         let whole = text.as_str();
         self.out.own("\"")?;
         for (run, origin) in text.runs() {
@@ -162,6 +162,7 @@ impl Writer<'_> {
                     '\x08' => self.out.own("\\b")?,
                     '\x0c' => self.out.own("\\f")?,
                     c => {
+                        self.env.meter.values(8)?;
                         for unit in c.encode_utf16(&mut [0; 2]) {
                             self.out.own(&format!("\\u{unit:04x}"))?;
                         }

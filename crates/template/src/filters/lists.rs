@@ -5,53 +5,65 @@ use crate::args::{Args, flag, needed};
 use crate::compare::check_hashable;
 use crate::env::Env;
 use crate::error::{Result, wrong};
-use crate::generator::{Generator, Next};
+use crate::generator::{Generator, Next, keeps};
 use crate::iterate::Values;
 use crate::seq::Gather;
 use crate::text::Text;
 use crate::value::{Undefined, Value, View};
 
 /// An attribute of attributes: `'function.name'`, `'parts.0'`.
-pub(super) struct Path(Vec<Value>);
+pub(super) struct Path(Gather);
 
 impl Path {
     pub(super) fn of(attribute: &Value, env: &Env) -> Result<Path> {
-        let Value::Text(text) = attribute else { return Ok(Path(vec![attribute.clone()])) };
-        Path::parse(text, env)
+        match attribute {
+            Value::Text(text) => Path::parse(text, env),
+            other => Path::single(other, env),
+        }
+    }
+
+    fn single(part: &Value, env: &Env) -> Result<Path> {
+        let mut parts = Gather::with_capacity(&env.meter, 1)?;
+        parts.push(part.clone())?;
+        Ok(Path(parts))
     }
 
     fn parse(text: &Text, env: &Env) -> Result<Path> {
         env.meter.bytes(text.len())?;
-        if text.as_str().matches('.').count() > crate::value::DEEPEST {
+        let n = text.as_str().matches('.').count() + 1;
+        if n > crate::value::DEEPEST {
             return wrong("an attribute of too many parts");
         }
         let part = |part: &str| match part.parse() {
             Ok(index) if part.bytes().all(|b| b.is_ascii_digit()) => Value::Int(index),
             _ => Value::Text(text.sub(part)),
         };
-        Ok(Path(text.as_str().split('.').map(part).collect()))
+        let mut parts = Gather::with_capacity(&env.meter, n)?;
+        text.as_str().split('.').try_for_each(|name| parts.push(part(name)))?;
+        Ok(Path(parts))
     }
 
     /// Paths with commas between them.
     pub(super) fn several(attribute: &Value, env: &Env) -> Result<Vec<Path>> {
         match attribute {
-            Value::None => Ok(vec![Path(Vec::new())]),
+            Value::None => Ok(vec![Path::itself(env)?]),
             Value::Text(text) if text.as_str().matches(',').count() > crate::value::DEEPEST => {
                 wrong("too many attributes")
             }
             Value::Text(text) => text.as_str().split(',').map(|part| Path::parse(&text.sub(part), env)).collect(),
-            other => Ok(vec![Path(vec![other.clone()])]),
+            other => Ok(vec![Path::single(other, env)?]),
         }
     }
 
     /// Nothing at all: the value itself.
-    pub(super) fn itself() -> Path {
-        Path(Vec::new())
+    pub(super) fn itself(env: &Env) -> Result<Path> {
+        Ok(Path(Gather::new(&env.meter)?))
     }
 
     pub(super) fn get(&self, value: &Value, default: Option<&Value>, env: &Env) -> Result<Value> {
         let mut value = value.clone();
-        for part in &self.0 {
+        for part in self.0.values() {
+            env.meter.values(4)?;
             value = access::item(&value, part, env)?;
             if let Some(default) = default
                 && value.is_undefined()
@@ -78,9 +90,9 @@ pub(super) fn default(_: &Env, value: &Value, args: Args) -> Result<Value> {
     Ok(if missing { default.cloned().unwrap_or_else(crate::operators::empty) } else { value.clone() })
 }
 
-pub(super) fn length(env: &Env, value: &Value, args: Args) -> Result<Value> {
+pub(super) fn length(_: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("length")?;
-    Ok(Value::Int(value.len(&env.meter)? as i128))
+    Ok(Value::Int(value.len()? as i128))
 }
 
 pub(super) fn list(env: &Env, value: &Value, args: Args) -> Result<Value> {
@@ -154,6 +166,7 @@ pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
         let size = needed(size, "batch", "linecount")?.as_int("linecount")?;
         let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
         let mut values = Values::of(value)?;
+        let depth = value.depth();
         let mut ahead: Option<Value> = None;
         let mut is_first = true;
         Ok(Box::new(move |env| {
@@ -163,10 +176,12 @@ pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
             } else if size == 0 && std::mem::take(&mut is_first) {
                 // Each batch is full at once: an empty one comes first.
                 ahead = values.next(env)?;
+                ahead.iter().try_for_each(|value| keeps(depth, value))?;
                 return if ahead.is_some() { batch.list().map(Some) } else { Ok(None) };
             }
             while let Some(value) = values.next(env)? {
                 if batch.len() as i128 == size {
+                    keeps(depth, &value)?;
                     ahead = Some(value);
                     break;
                 }
@@ -192,6 +207,7 @@ pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
         let slices = needed(slices, "slice", "slices")?.as_int("slices")?;
         let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
         let all = Values::of(value)?.gather(env)?.seq()?;
+        all.iter().try_for_each(|item| keeps(value.depth(), item))?;
         if slices == 0 {
             return wrong("integer division or modulo by zero");
         }
@@ -219,6 +235,6 @@ pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
 }
 
 /// That a value can be a member of a set.
-pub(super) fn hashable(value: &Value) -> Result<()> {
-    check_hashable(value)
+pub(super) fn hashable(value: &Value, env: &Env) -> Result<()> {
+    check_hashable(value, &env.meter)
 }

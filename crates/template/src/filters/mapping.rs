@@ -46,7 +46,7 @@ pub(super) fn map(env: &Env, value: &Value, args: Args) -> Result<Value> {
         let of_attribute = args.positional.is_empty() && args.named.iter().any(|(name, _)| name.as_str() == "attribute");
         if of_attribute {
             let [attribute, default] = args.bind("map", ["attribute", "default"])?;
-            let path = attribute.map_or(Ok(Path::itself()), |attribute| Path::of(attribute, env))?;
+            let path = attribute.map_or_else(|| Path::itself(env), |attribute| Path::of(attribute, env))?;
             let default = default.filter(|default| !matches!(default, Value::None)).cloned();
             return Ok(Box::new(move |env| {
                 let Some(value) = values.next(env)? else { return Ok(None) };
@@ -93,7 +93,7 @@ fn chosen(env: &Env, value: &Value, args: Args, of_attribute: bool, wanted: bool
         return Ok(Box::new(|_| Ok(None)));
     }
     let (path, args) = match (of_attribute, args.positional.first()) {
-        (false, _) => (Path::itself(), args),
+        (false, _) => (Path::itself(env)?, args),
         (true, Some(attribute)) => (Path::of(attribute, env)?, args.rest()),
         (true, None) => return wrong("the name of an attribute is missing"),
     };

@@ -5,6 +5,7 @@ use crate::args::Args;
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::iterate::Values;
+use crate::meter::Charge;
 use crate::number::{self, NotInt};
 use crate::operators::binary;
 use crate::parse::ast::Binary;
@@ -22,10 +23,18 @@ pub(super) fn abs(_: &Env, value: &Value, args: Args) -> Result<Value> {
     }
 }
 
-pub(super) fn int(_: &Env, value: &Value, args: Args) -> Result<Value> {
+/// Numbers are read from copies of texts.
+fn reads(value: &Value, env: &Env) -> Result<()> {
+    let Value::Text(text) = value else { return Ok(()) };
+    env.meter.scan(text.len())?;
+    Charge::new(&env.meter, text.len().saturating_mul(2)).map(drop)
+}
+
+pub(super) fn int(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [default, base] = args.bind("int", ["default", "base"])?;
     let default = || Ok(default.cloned().unwrap_or(Value::Int(0)));
     let base = base.map_or(Ok(10), |base| base.as_int("base"))?;
+    reads(value, env)?;
     match value {
         Value::Undefined(undefined) => undefined.used(),
         Value::Float(n) if n.is_infinite() => wrong("cannot convert float infinity to integer"),
@@ -44,8 +53,9 @@ pub(super) fn int(_: &Env, value: &Value, args: Args) -> Result<Value> {
     }
 }
 
-pub(super) fn float(_: &Env, value: &Value, args: Args) -> Result<Value> {
+pub(super) fn float(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [default] = args.bind("float", ["default"])?;
+    reads(value, env)?;
     let found = match value {
         Value::Undefined(undefined) => return undefined.used(),
         Value::Text(text) => number::parse_float(text.as_str()),
@@ -130,6 +140,7 @@ pub(super) fn sum(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 pub(super) fn filesizeformat(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [binary] = args.bind("filesizeformat", ["binary"])?;
+    reads(value, env)?;
     let bytes = match value {
         Value::Undefined(undefined) => return undefined.used(),
         Value::Text(text) => number::parse_float(text.as_str()),

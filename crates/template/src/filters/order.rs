@@ -6,7 +6,7 @@ use crate::compare::{equal, less};
 use crate::dict::Pairs;
 use crate::env::Env;
 use crate::error::{Result, wrong};
-use crate::generator::Generator;
+use crate::generator::{Generator, keeps};
 use crate::iterate::Values;
 use crate::methods::lower;
 use crate::seq::{Gather, Seq};
@@ -25,15 +25,15 @@ fn folded(value: Value, case: bool, env: &Env) -> Result<Value> {
 fn sorted(values: Gather, keys: Gather, reverse: bool, env: &Env) -> Result<Gather> {
     let n = values.len();
     let keys = keys.values();
-    let mut order: Vec<usize> = crate::seq::charged(&env.meter, 0..n, n)?;
-    let mut merged: Vec<usize> = crate::seq::charged(&env.meter, 0..n, n)?;
+    let (mut order, _order) = crate::seq::charged(&env.meter, 0..n, n)?;
+    let (mut merged, _merged) = crate::seq::charged(&env.meter, 0..n, n)?;
     let mut width = 1;
     while width < n {
         for start in (0..n).step_by(2 * width) {
             let (middle, end) = ((start + width).min(n), (start + 2 * width).min(n));
             let (mut a, mut b) = (start, middle);
             for place in &mut merged[start..end] {
-                env.meter.values(2)?;
+                env.meter.values(8)?;
                 // The right one comes first only if it is less.
                 let right = a == middle
                     || b < end && {
@@ -98,12 +98,14 @@ pub(super) fn unique(env: &Env, value: &Value, args: Args) -> Result<Value> {
         let path = path_of(attribute, env)?;
         let mut values = Values::of(value)?;
         let mut seen = Pairs::new(&env.meter, 0)?;
+        let depth = value.depth();
         let mut count = 0;
         Ok(Box::new(move |env| {
             while let Some(value) = values.next(env)? {
                 env.meter.step()?;
                 let key = folded(path.get(&value, None, env)?, case, env)?;
-                hashable(&key)?;
+                hashable(&key, env)?;
+                keeps(depth, &key)?;
                 seen.insert(key, Value::None)?;
                 if seen.len() > count {
                     count += 1;
@@ -117,7 +119,7 @@ pub(super) fn unique(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 fn path_of(attribute: Option<&Value>, env: &Env) -> Result<Path> {
     match attribute {
-        None | Some(Value::None) => Ok(Path::itself()),
+        None | Some(Value::None) => Path::itself(env),
         Some(attribute) => Path::of(attribute, env),
     }
 }

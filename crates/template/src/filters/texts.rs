@@ -42,7 +42,7 @@ pub(super) fn capitalize(env: &Env, value: &Value, args: Args) -> Result<Value> 
 pub(super) fn title(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("title")?;
     let text = soft(value, env)?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     // A word begins behind white space, a hyphen or an opening bracket.
     let between = |c: char| is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
@@ -50,6 +50,7 @@ pub(super) fn title(env: &Env, value: &Value, args: Args) -> Result<Value> {
     while let Some(c) = rest.chars().next() {
         let end = rest.find(|other| between(other) != between(c)).unwrap_or(rest.len());
         let part = text.sub(&rest[..end]);
+        env.meter.values(16)?;
         let first = part.part(0..c.len_utf8());
         out.text(&methods::upper(&first, env)?)?;
         out.text(&methods::lower(&part.part(c.len_utf8()..part.len()), env)?)?;
@@ -112,7 +113,7 @@ pub(super) fn indent(env: &Env, value: &Value, args: Args) -> Result<Value> {
     };
     let indent = if text.is_safe() { html::escape(&indent, env)? } else { indent };
     let (first, blank) = (flag(first, false), flag(blank, false));
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let mut at = 0;
     // The text with one more line end, cut into lines.
@@ -149,7 +150,7 @@ pub(super) fn truncate(env: &Env, value: &Value, args: Args) -> Result<Value> {
     if length < end.chars() as i128 || leeway < 0 {
         return wrong(format!("truncate: length is {length}, allowed: the length of end or more; leeway: 0 or more"));
     }
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     if text.chars() as i128 <= length + leeway {
         return Ok(value.clone());
     }
@@ -165,7 +166,7 @@ pub(super) fn truncate(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn wordcount(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("wordcount")?;
     let text = soft(value, env)?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let words = text.as_str().split(|c| !is_word(c)).filter(|word| !word.is_empty()).count();
     Ok(Value::Int(words as i128))

@@ -7,6 +7,7 @@ use crate::error::{Result, wrong};
 use crate::python::{is_space, lines};
 use crate::text::{Builder, Origin, Text};
 use crate::value::Value;
+use std::ops::Range;
 
 /// How lines are filled.
 struct Wrap {
@@ -33,7 +34,7 @@ pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
     };
     value.as_text("the value of wordwrap")?;
     let text = soft(value, env)?;
-    env.meter.bytes(text.len().saturating_mul(2))?;
+    env.meter.scan(text.len().saturating_mul(4))?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let mut at = 0;
     for (i, (line, end)) in lines(text.as_str()).enumerate() {
@@ -49,66 +50,76 @@ pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 /// Writes a line of the text as lines of the width.
 fn fill(line: &Text, how: &Wrap, between: &Text, out: &mut Builder, env: &Env) -> Result<()> {
-    let mut chunks = Chunks { line: line.as_str(), at: 0, hyphens: how.breaks_hyphens };
-    let is_blank = |chunk: &str| chunk.chars().all(is_space);
+    let whole = line.as_str();
+    let mut chunks = Chunks { line: whole, at: 0, hyphens: how.breaks_hyphens };
+    let is_blank = |chunk: &Chunk| whole[chunk.range.clone()].chars().all(is_space);
     let mut next = chunks.next();
     let mut first = true;
     while next.is_some() {
         // White space at the start of a line goes, but at the start of the first.
-        if !first && next.is_some_and(is_blank) {
+        if !first && next.as_ref().is_some_and(is_blank) {
             next = chunks.next();
         }
         let mut used = 0;
-        let mut parts: Vec<&str> = Vec::new();
-        while let Some(chunk) = next {
-            env.meter.values(1)?;
-            let len = chunk.chars().count();
-            if used + len > how.width {
-                if len > how.width {
-                    next = broken(chunk, how, used, &mut parts).or_else(|| chunks.next());
-                }
-                break;
+        // Chunks follow each other: what a line has is a range, of which the last one may go.
+        let start = next.as_ref().map_or(0, |chunk| chunk.range.start);
+        let mut last: Option<Chunk> = None;
+        while let Some(chunk) = next.take() {
+            env.meter.values(4)?;
+            if used + chunk.chars <= how.width {
+                used += chunk.chars;
+                last = Some(chunk);
+                next = chunks.next();
+                continue;
             }
-            used += len;
-            parts.push(chunk);
-            next = chunks.next();
+            if chunk.chars > how.width {
+                let rest = broken(whole, chunk, how, used, &mut last);
+                next = rest.or_else(|| chunks.next());
+            } else {
+                next = Some(chunk);
+            }
+            break;
         }
-        if parts.last().is_some_and(|last| is_blank(last)) {
-            parts.pop();
-        }
-        if !parts.is_empty() {
+        let end = last.map_or(start, |last| if is_blank(&last) { last.range.start } else { last.range.end });
+        if start < end {
             if !first {
                 out.text(between)?;
             }
             first = false;
-            for part in parts {
-                out.text(&line.sub(part))?;
-            }
+            out.text(&line.part(start..end))?;
         }
     }
     Ok(())
 }
 
+/// A part of a line that stays together, and how many characters it has.
+struct Chunk {
+    range: Range<usize>,
+    chars: usize,
+}
+
 /// Puts what has room of a word that is wider than a line; gives the rest.
-fn broken<'t>(word: &'t str, how: &Wrap, used: usize, parts: &mut Vec<&'t str>) -> Option<&'t str> {
+fn broken(line: &str, word: Chunk, how: &Wrap, used: usize, last: &mut Option<Chunk>) -> Option<Chunk> {
     if !how.breaks_words {
-        if !parts.is_empty() {
+        if last.is_some() {
             return Some(word);
         }
-        parts.push(word);
+        *last = Some(word);
         return None;
     }
-    let mut cut = word.char_indices().nth(how.width - used).map_or(word.len(), |(at, _)| at);
+    let Range { start, end } = word.range;
+    let text = &line[start..end];
+    let mut cut = text.char_indices().nth(how.width - used).map_or(text.len(), |(at, _)| at);
     if how.breaks_hyphens {
         // Behind the last hyphen, if something else is before it.
-        let hyphen = word[..cut].rfind('-').filter(|at| word[..*at].chars().any(|c| c != '-'));
+        let hyphen = text[..cut].rfind('-').filter(|at| text[..*at].chars().any(|c| c != '-'));
         cut = hyphen.map_or(cut, |at| at + 1);
     }
-    let (part, rest) = word.split_at(cut);
-    if !part.is_empty() {
-        parts.push(part);
+    let chars = text[..cut].chars().count();
+    if cut > 0 {
+        *last = Some(Chunk { range: start..start + cut, chars });
     }
-    Some(rest).filter(|rest| !rest.is_empty())
+    (cut < text.len()).then(|| Chunk { range: start + cut..end, chars: word.chars - chars })
 }
 
 /// White space of a line, as `textwrap` has it.
@@ -135,13 +146,14 @@ struct Chunks<'t> {
     hyphens: bool,
 }
 
-impl<'t> Chunks<'t> {
-    fn next(&mut self) -> Option<&'t str> {
+impl Chunks<'_> {
+    fn next(&mut self) -> Option<Chunk> {
         let rest = &self.line[self.at..];
         let first = rest.chars().next()?;
         let len = if is_white(first) { rest.find(|c| !is_white(c)).unwrap_or(rest.len()) } else { self.word(rest) };
+        let chunk = Chunk { range: self.at..self.at + len, chars: rest[..len].chars().count() };
         self.at += len;
-        Some(&rest[..len])
+        Some(chunk)
     }
 
     /// The length of a word up to where it may be broken.
@@ -149,9 +161,12 @@ impl<'t> Chunks<'t> {
         let dashes = |at: usize| self.line[at..].bytes().take_while(|b| *b == b'-').count();
         let dash = |at: usize| {
             // Between words; two hyphens or more.
+            // What is before is looked at first: of many dashes only the first has to count them.
+            if !self.line[..at].chars().next_back().is_some_and(is_word_or_sign) {
+                return None;
+            }
             let n = dashes(at);
-            let before = self.line[..at].chars().next_back().is_some_and(is_word_or_sign);
-            (n >= 2 && before && self.line[at + n..].chars().next().is_some_and(is_word)).then_some(n)
+            (n >= 2 && self.line[at + n..].chars().next().is_some_and(is_word)).then_some(n)
         };
         if let Some(n) = Some(self.at).filter(|_| self.hyphens && rest.starts_with('-')).and_then(dash) {
             return n;

@@ -15,7 +15,7 @@ const DEEPEST: usize = 3;
 
 pub(crate) fn format(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let text = value.as_text("the value of format")?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut formatter = Formatter { env, args, next: Some(0), safe: text.is_safe() };
     Ok(Value::Text(formatter.text(text, DEEPEST)?.safe(text.is_safe())))
 }
@@ -130,6 +130,7 @@ impl Formatter<'_> {
                 None => return wrong(format!("replacement index {number} out of range for positional args tuple")),
             }
         } else {
+            self.env.meter.values(self.args.named.len())?;
             match self.args.named.iter().find(|(known, _)| known.as_str() == first) {
                 Some((_, value)) => value.clone(),
                 None => return wrong(format!("no value for field '{}'", crate::error::shortened(first, 80))),

@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::error::{Result, wrong};
+use crate::meter::Charge;
 use crate::number;
 use crate::print::string;
 use crate::text::{Builder, Origin, Text};
@@ -140,11 +141,13 @@ fn grouped(digits: &str, each: usize, spec: Spec, head: usize, tail: usize) -> S
     let mut digits = digits.to_string();
     let zeros = spec.fill.is_none() && spec.zero && spec.align.is_none() || spec.fill == Some('0') && spec.align == Some('=');
     if zeros {
-        let room = spec.width.saturating_sub(head + tail).min(1 << 16);
+        let room = spec.width.saturating_sub(head + tail);
         // A separator comes before a digit only, so the width may be passed by one.
-        while digits.len() + (digits.len().max(1) - 1) / each < room {
-            digits.insert(0, '0');
+        let mut len = digits.len();
+        while len + (len.max(1) - 1) / each < room {
+            len += 1;
         }
+        digits.insert_str(0, &"0".repeat(len - digits.len()));
     }
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
@@ -197,6 +200,7 @@ fn of_int(n: i128, spec: Spec, env: &Env) -> Result<Text> {
         return wrong("cannot specify ',' with this format code");
     }
     let head = format!("{}{}", sign_of(n < 0, spec), if spec.alternate { prefix } else { "" });
+    let _charge = room(if spec.grouping.is_some() { spec.width } else { 0 }, env)?;
     let digits = grouped(&digits, each, spec, head.len(), 0);
     padded(own(&head, env)?, own(&digits, env)?, spec, env)
 }
@@ -207,12 +211,8 @@ fn of_float(n: f64, spec: Spec, env: &Env) -> Result<Text> {
     if kind == 'n' && spec.grouping.is_some() {
         return wrong("cannot specify ',' or '_' with 'n'");
     }
-    if let Some(precision) = spec.precision {
-        // The digits are written before they are padded.
-        env.meter.take(precision)?;
-        env.meter.give_back(precision);
-        env.meter.bytes(precision)?;
-    }
+    let width = if spec.grouping.is_some() { spec.width } else { 0 };
+    let _charge = room(width.saturating_add(spec.precision.unwrap_or(0)), env)?;
     let digits = match (kind, spec.precision) {
         // As `str`, with at least one digit behind the point.
         ('r', None) => number::float_text(scaled.abs()),
@@ -232,6 +232,31 @@ fn of_float(n: f64, spec: Spec, env: &Env) -> Result<Text> {
     padded(own(head, env)?, own(&body, env)?, spec, env)
 }
 
+/// Room for digits that are written, grouped and cut before they are a text.
+pub(super) fn room(digits: usize, env: &Env) -> Result<Charge> {
+    let bytes = digits.saturating_mul(4);
+    env.meter.bytes(bytes)?;
+    Charge::new(&env.meter, bytes)
+}
+
+/// A float has no digits but zeros behind so many, and the standard library writes no more than 65,535.
+const PRECISE: usize = 1100;
+
+/// With so many digits behind the point.
+fn fixed(n: f64, precision: usize) -> String {
+    let precise = precision.min(PRECISE);
+    format!("{n:.precise$}") + &"0".repeat(precision - precise)
+}
+
+/// The same with an exponent: `1.50e3`.
+fn exponential(n: f64, precision: usize) -> String {
+    let precise = precision.min(PRECISE);
+    let mut text = format!("{n:.precise$e}");
+    let end = text.find('e').unwrap_or(text.len());
+    text.insert_str(end, &"0".repeat(precision - precise));
+    text
+}
+
 /// A float that is not negative, in a way that `%` and `format` share.
 pub(super) fn of_kind(n: f64, kind: char, precision: usize, alternate: bool) -> String {
     let text = if n.is_nan() {
@@ -241,8 +266,8 @@ pub(super) fn of_kind(n: f64, kind: char, precision: usize, alternate: bool) -> 
     } else {
         let point = if alternate && precision == 0 { "." } else { "" };
         match kind.to_ascii_lowercase() {
-            'f' | '%' => format!("{n:.precision$}{point}"),
-            'e' => scientific(&format!("{n:.precision$e}"), point),
+            'f' | '%' => fixed(n, precision) + point,
+            'e' => scientific(&exponential(n, precision), point),
             _ => general(n, precision, alternate, false),
         }
     };
@@ -262,7 +287,7 @@ fn general(n: f64, precision: usize, alternate: bool, as_str: bool) -> String {
     if n.is_nan() || n.is_infinite() {
         return if n.is_nan() { "nan" } else { "inf" }.to_string();
     }
-    let text = format!("{n:.*e}", precision - 1);
+    let text = exponential(n, precision - 1);
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i64 = exponent.parse().unwrap_or(0);
     // As `str` an exponent comes sooner: a digit behind the point has to have room.
@@ -274,6 +299,6 @@ fn general(n: f64, precision: usize, alternate: bool, as_str: bool) -> String {
         return scientific(&format!("{}e{exponent}", cut(digits)), "");
     }
     let behind = (precision as i64 - 1 - exponent).max(0) as usize;
-    let text = cut(&format!("{n:.behind$}"));
+    let text = cut(&fixed(n, behind));
     if as_str && !text.contains('.') { text + ".0" } else { text }
 }

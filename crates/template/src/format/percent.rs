@@ -1,7 +1,7 @@
 //! `'%s' % value`
 
 use super::braces::ascii;
-use super::field::of_kind;
+use super::field::{of_kind, room};
 use crate::args::Args;
 use crate::env::Env;
 use crate::error::{Result, wrong};
@@ -51,7 +51,7 @@ struct Spec {
 const WIDEST: i128 = i32::MAX as i128;
 
 fn filled(text: &Text, values: Seq, mapping: Option<&Value>, env: &Env) -> Result<Text> {
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let whole = text.as_str();
     let mut used = 0;
@@ -129,7 +129,7 @@ fn spec_of<'t>(mut rest: &'t str, next: &mut dyn FnMut() -> Result<Value>) -> Re
         if let Some(behind) = rest.strip_prefix('*') {
             *rest = behind;
             return match next()? {
-                Value::Int(n) if n.abs() <= WIDEST => Ok(Some(n)),
+                Value::Int(n) if n.unsigned_abs() <= WIDEST.unsigned_abs() => Ok(Some(n)),
                 Value::Bool(truth) => Ok(Some(i128::from(truth))),
                 _ => wrong("* wants int"),
             };
@@ -197,7 +197,6 @@ fn padded(head: &str, body: &Text, spec: Spec, out: &mut Builder, env: &Env) -> 
     if !spec.left && spec.zero {
         out.repeat(&fill, pad)?;
     }
-    env.meter.bytes(body.len())?;
     out.text(body)?;
     if spec.left { out.repeat(&fill, pad) } else { Ok(()) }
 }
@@ -247,9 +246,7 @@ fn float(value: &Value, kind: char, spec: &Spec, out: &mut Builder, env: &Env) -
         },
     };
     let precision = spec.precision.unwrap_or(6);
-    env.meter.take(precision)?;
-    env.meter.give_back(precision);
-    env.meter.bytes(precision)?;
+    let _charge = room(precision, env)?;
     let digits = of_kind(n.abs(), kind, precision, spec.alternate);
     let body = Text::new(&env.meter, &digits, Origin::Template)?;
     let head = sign(n.is_sign_negative() && !n.is_nan(), spec);

@@ -8,6 +8,7 @@ use crate::dict::Pairs;
 use crate::error::{Result, shortened, wrong};
 use crate::iterate::Values;
 use crate::loops::{Loop, Recursion};
+use crate::meter::Charge;
 use crate::methods::{self, Found};
 use crate::program::Shape;
 use crate::seq::{Gather, Seq};
@@ -61,6 +62,7 @@ impl Activation {
 pub(super) struct Given {
     positional: Gather,
     named: Vec<(Text, Value)>,
+    _charge: Option<Charge>,
 }
 
 impl Given {
@@ -91,9 +93,12 @@ impl Machine<'_> {
                 positional.push(value)?;
             }
         }
+        let mut charge = None;
         match double_star {
             None => {}
             Some(Value::Dict(dict)) => {
+                charge = Some(Charge::new(&self.env.meter, dict.len() * size_of::<(Text, Value)>())?);
+                named.reserve_exact(dict.len());
                 for (key, value) in dict.pairs() {
                     self.env.meter.values(1 + named.len())?;
                     let Value::Text(name) = key else { return wrong("keywords must be strings") };
@@ -108,10 +113,10 @@ impl Machine<'_> {
             Some(other) => return wrong(format!("argument after ** must be a mapping, not {}", other.type_name())),
         }
         if let Some(caller) = caller {
-            let Value::Text(name) = self.env.text("caller")? else { return Ok(Given { positional, named }) };
+            let Value::Text(name) = self.env.text("caller")? else { return wrong("no caller") };
             named.push((name, caller));
         }
-        Ok(Given { positional, named })
+        Ok(Given { positional, named, _charge: charge })
     }
 
     /// Calls what lies below the arguments.
@@ -189,14 +194,15 @@ impl Machine<'_> {
         let code = &program.functions[called.function as usize];
         let label = || code.name.as_deref().unwrap_or("caller");
         let frame = self.frame_of(called.function, called.frame)?;
-        let Given { positional, mut named } = given;
+        let Given { positional, mut named, _charge } = given;
         let mut more = Gather::new(&self.env.meter)?;
-        for (i, value) in positional.into_values().into_iter().enumerate() {
+        for (i, value) in positional.values().iter().enumerate() {
             match code.parameters.get(i) {
-                Some((slot, _)) => self.frames[frame as usize].slots[*slot as usize] = Some(value),
-                None => more.push(value)?,
+                Some((slot, _)) => self.frames[frame as usize].slots[*slot as usize] = Some(value.clone()),
+                None => more.push(value.clone())?,
             }
         }
+        drop(positional);
         for (slot, name) in &code.parameters {
             if self.frames[frame as usize].slots[*slot as usize].is_some() || named.is_empty() {
                 continue;

@@ -82,6 +82,7 @@ impl Machine<'_> {
     /// A frame of so many slots, for a function that also needs room on the stack.
     pub(super) fn new_frame(&mut self, slots: u32, stack: u32, parent: u32) -> Result<u32> {
         const OVERHEAD: usize = 256;
+        self.env.meter.values(slots as usize)?;
         let values = (slots + stack) as usize * size_of::<Option<Value>>();
         let charge = Charge::new(&self.env.meter, values + OVERHEAD)?;
         let (slots, charge) = (vec![None; slots as usize], Some(charge));

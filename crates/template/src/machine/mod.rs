@@ -62,6 +62,9 @@ enum Running {
     Object(Rc<Loop>),
 }
 
+/// What an open capture takes in the machine, which doubles its room.
+const CAPTURE: usize = 2 * size_of::<Builder>();
+
 impl<'p> Machine<'p> {
     /// `external` finds the variables of the rendering.
     pub(crate) fn new(
@@ -76,7 +79,8 @@ impl<'p> Machine<'p> {
         });
         let root = &program.functions[0];
         let values = program.constants.len() + program.externals.len() + (root.slots + root.stack) as usize;
-        let charge = Charge::new(&env.meter, values * size_of::<Option<Value>>())?;
+        let macros = program.functions.len() * (size_of::<Option<Rc<Known>>>() + size_of::<Known>());
+        let charge = Charge::new(&env.meter, values * size_of::<Option<Value>>() + macros)?;
         Ok(Machine {
             program,
             source,
@@ -161,7 +165,6 @@ impl<'p> Machine<'p> {
 
     fn write_data(&mut self, start: u32, end: u32) -> Result<()> {
         let text = &self.source[start as usize..end as usize];
-        self.env.meter.bytes(text.len())?;
         self.out.push(text, Origin::Template)?;
         self.check_output()
     }
@@ -362,6 +365,7 @@ impl<'p> Machine<'p> {
                     }
                 }
                 Op::EndFor => {
+                    meter.give_back(round::LOOP);
                     if let Some(Running::Object(looped)) = self.loops.pop() {
                         looped.end();
                     }
@@ -382,6 +386,7 @@ impl<'p> Machine<'p> {
     }
 
     fn capture(&mut self) -> Result<()> {
+        self.env.meter.take(CAPTURE)?;
         let inner = Builder::new(&self.env.meter)?;
         self.outer.push(std::mem::replace(&mut self.out, inner));
         Ok(())
@@ -389,6 +394,7 @@ impl<'p> Machine<'p> {
 
     fn captured(&mut self) -> Result<Text> {
         let Some(outer) = self.outer.pop() else { return Ok(Text::default()) };
+        self.env.meter.give_back(CAPTURE);
         std::mem::replace(&mut self.out, outer).finish()
     }
 

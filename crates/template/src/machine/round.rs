@@ -8,11 +8,15 @@ use crate::text::Text;
 use crate::value::Value;
 use std::rc::Rc;
 
+/// What a loop that is open takes in the machine, which doubles its room.
+pub(super) const LOOP: usize = 2 * size_of::<Running>();
+
 impl Machine<'_> {
     /// Begins to go over the value on top.
     pub(super) fn begin_loop(&mut self, slot: Option<u32>, recursive: bool, test: Option<u32>) -> Result<()> {
         let value = self.pop();
         let values = Values::of(&value)?;
+        self.env.meter.take(LOOP)?;
         let running = match slot {
             None => Running::Plain(values),
             Some(slot) => {
@@ -76,7 +80,7 @@ impl Machine<'_> {
         if let Some(looped) = self.early_test() {
             let value = self.pop();
             if passed {
-                looped.put_early(value);
+                looped.put_early(value)?;
             }
             self.leave_test();
         } else if !passed {

@@ -10,7 +10,7 @@ use crate::value::Value;
 
 /// Each character as `change` writes it, with the origin that it had.
 fn mapped(text: &Text, env: &Env, mut change: impl FnMut(char, &mut dyn FnMut(char))) -> Result<Text> {
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     for (c, origin) in text.chars_with_origin() {
         let mut written = Ok(());
@@ -29,8 +29,12 @@ fn ascii(text: &Text, env: &Env, change: fn(&str) -> String) -> Result<Option<Te
     let Some(origin) = text.single_origin().filter(|_| text.is_ascii()) else { return Ok(None) };
     env.meter.bytes(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
-    // As long as the text, and gone at once.
-    out.push(&change(text.as_str()), origin)?;
+    // Piece by piece, so that a copy beside the text is small. Each byte is a character.
+    const PIECE: usize = 4096;
+    for start in (0..text.len()).step_by(PIECE) {
+        let end = (start + PIECE).min(text.len());
+        out.push(&change(&text.as_str()[start..end]), origin)?;
+    }
     Ok(Some(out.finish()?.safe(text.is_safe())))
 }
 
@@ -115,7 +119,7 @@ macro_rules! questions {
         pub(super) fn $name(env: &Env, value: &Value, args: Args) -> Result<Value> {
             args.none(stringify!($name))?;
             let text = own(value)?;
-            env.meter.bytes(text.len())?;
+            env.meter.scan(text.len())?;
             let answer: fn(&str) -> bool = $answer;
             Ok(Value::Bool(answer(text.as_str())))
         }

@@ -27,7 +27,7 @@ pub(super) fn fromkeys(env: &Env, _: &Value, args: Args) -> Result<Value> {
     let mut keys = Values::of(needed(keys, "fromkeys", "iterable")?)?;
     let mut pairs = Pairs::new(&env.meter, keys.left().unwrap_or(0))?;
     while let Some(key) = keys.next(env)? {
-        check_hashable(&key)?;
+        check_hashable(&key, &env.meter)?;
         pairs.insert(key, value.cloned().unwrap_or(Value::None))?;
     }
     pairs.value()
@@ -65,7 +65,7 @@ pub(super) fn count(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn index(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [wanted, start, stop] = args.positional("index")?;
     let wanted = needed(wanted, "index", "value")?;
-    let (first, len, _) = crate::slice::range(value.len(&env.meter)?, [start, stop, None])?;
+    let (first, len, _) = crate::slice::range(value.len()?, [start, stop, None])?;
     let mut values = Values::of(value)?;
     let mut at = 0;
     while let Some(value) = values.next(env)? {

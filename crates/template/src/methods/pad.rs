@@ -12,8 +12,7 @@ fn padded(text: &Text, left: usize, right: usize, fill: &Text, env: &Env) -> Res
     if left + right == 0 {
         return Ok(text.clone());
     }
-    let mut out = Builder::with_capacity(&env.meter, text.len() + (left + right).saturating_mul(fill.len()))?;
-    env.meter.bytes(text.len())?;
+    let mut out = Builder::with_capacity(&env.meter, text.len().saturating_add((left + right).saturating_mul(fill.len())))?;
     out.repeat(fill, left)?;
     out.text(text)?;
     out.repeat(fill, right)?;
@@ -66,8 +65,7 @@ pub(super) fn zfill(env: &Env, value: &Value, args: Args) -> Result<Value> {
     // Zeros go behind a sign.
     let sign = usize::from(text.as_str().starts_with(['+', '-']));
     let zero = Text::new(&env.meter, "0", Origin::Template)?;
-    let mut out = Builder::with_capacity(&env.meter, text.len() + pad)?;
-    env.meter.bytes(text.len())?;
+    let mut out = Builder::with_capacity(&env.meter, text.len().saturating_add(pad))?;
     out.text(&text.part(0..sign))?;
     out.repeat(&zero, pad)?;
     out.text(&text.part(sign..text.len()))?;
@@ -77,7 +75,7 @@ pub(super) fn zfill(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn expandtabs(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [size] = args.bind("expandtabs", ["tabsize"])?;
     let (text, size) = (own(value)?, size.map_or(Ok(8), |size| width(size, "tabsize"))?);
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let space = Text::new(&env.meter, " ", Origin::Template)?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let mut column = 0;

@@ -29,7 +29,7 @@ fn between(text: &Text, start: Option<&Value>, end: Option<&Value>) -> Result<Op
 fn sought<'a>(env: &Env, value: &'a Value, args: &Args<'a>, of: &str) -> Result<(&'a Text, &'a Text, Option<Range<usize>>)> {
     let [needle, start, end] = args.positional(of)?;
     let (text, needle) = (own(value)?, needed(needle, of, "sub")?.as_text("sub")?);
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     Ok((text, needle, between(text, start, end)?))
 }
 
@@ -116,7 +116,7 @@ pub(super) fn replace(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 /// A text in which the first `count` times of `old`, all if that is negative, are `new`.
 pub(crate) fn replaced(text: &Text, old: &Text, new: &Text, count: i128, env: &Env) -> Result<Text> {
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let whole = text.as_str();
     // Nothing is found before each character and at the end.
@@ -127,7 +127,6 @@ pub(crate) fn replaced(text: &Text, old: &Text, new: &Text, count: i128, env: &E
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     let mut done = 0;
     for (at, _) in found {
-        env.meter.bytes(new.len())?;
         env.meter.values(1)?;
         out.text(&text.part(done..at))?;
         out.text(new)?;

@@ -28,7 +28,7 @@ fn how<'a>(args: &Args<'a>, of: &str) -> Result<(Option<&'a Text>, usize)> {
 pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let (separator, mut left) = how(&args, "split")?;
     let text = own(value)?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut put = |part: &str| {
         env.meter.values(1)?;
@@ -60,7 +60,7 @@ pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let (separator, mut left) = how(&args, "rsplit")?;
     let text = own(value)?;
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut put = |part: &str| {
         env.meter.values(1)?;
@@ -93,7 +93,7 @@ pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn splitlines(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [keep] = args.bind("splitlines", ["keepends"])?;
     let (text, keep) = (own(value)?, flag(keep, false));
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut at = 0;
     for (line, end) in lines(text.as_str()) {
@@ -119,7 +119,7 @@ fn cut(env: &Env, value: &Value, args: Args, of: &str, last: bool) -> Result<Val
     if separator.is_empty() {
         return wrong("empty separator");
     }
-    env.meter.bytes(text.len())?;
+    env.meter.scan(text.len())?;
     let whole = text.as_str();
     let found = if last { whole.rfind(separator.as_str()) } else { whole.find(separator.as_str()) };
     let parts = match found {
@@ -144,7 +144,6 @@ pub(super) fn join(env: &Env, value: &Value, args: Args) -> Result<Value> {
         let Value::Text(part) = &value else {
             return wrong(format!("sequence item {i}: expected str instance, {} found", value.type_name()));
         };
-        env.meter.bytes(part.len() + text.len())?;
         if i > 0 {
             out.text(text)?;
         }
@@ -160,7 +159,6 @@ pub(crate) fn joined(separator: &Text, mut values: Values, env: &Env) -> Result<
     let mut first = true;
     while let Some(value) = values.next(env)? {
         if !std::mem::take(&mut first) {
-            env.meter.bytes(separator.len())?;
             out.text(separator)?;
         }
         crate::print::print(&value, &mut out, env)?;

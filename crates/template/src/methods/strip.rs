@@ -18,9 +18,10 @@ pub(crate) fn stripped(text: &Text, chars: Option<&Value>, start: bool, end: boo
     // Of many characters a sorted list is made: each character at the ends is looked for among them.
     const MANY: usize = 32;
     let mut sorted = Vec::new();
+    let _charge;
     if let Some(set) = set.filter(|set| set.len() > MANY) {
         env.meter.bytes(set.len().saturating_mul(8))?;
-        sorted = crate::seq::charged(&env.meter, set.as_str().chars(), set.chars())?;
+        (sorted, _charge) = crate::seq::charged(&env.meter, set.as_str().chars(), set.chars())?;
         sorted.sort_unstable();
     }
     let goes = |c: char| match set {
@@ -36,7 +37,7 @@ pub(crate) fn stripped(text: &Text, chars: Option<&Value>, start: bool, end: boo
         left = left.trim_end_matches(goes);
     }
     let gone = whole.len() - left.len();
-    env.meter.bytes(gone.saturating_mul(set.map_or(1, |set| set.len().clamp(1, MANY))))?;
+    env.meter.scan(gone.saturating_mul(set.map_or(1, |set| set.len().clamp(1, MANY))))?;
     Ok(text.sub(left))
 }
 

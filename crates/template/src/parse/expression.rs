@@ -385,7 +385,8 @@ impl Parser<'_> {
     fn dotted(&mut self) -> Result<super::ast::NameId> {
         let mut name = self.name()?.to_string();
         while self.skip_if(".") {
-            name = format!("{name}.{}", self.name()?);
+            name.push('.');
+            name.push_str(self.name()?);
         }
         Ok(self.ast.name_id(&name))
     }
