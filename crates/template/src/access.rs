@@ -18,7 +18,7 @@ pub(crate) fn attribute(value: &Value, name: &Text, env: &Env) -> Result<Value> 
     match own(value, name, env)? {
         Some(found) => Ok(found),
         None => match value {
-            Value::Dict(dict) => match dict.get(&Value::Text(name.clone()), &env.meter)? {
+            Value::Dict(dict) => match dict.named(name, &env.meter)? {
                 Some(item) => Ok(item.clone()),
                 None => Undefined::attribute(&env.meter, value, name.clone()),
             },

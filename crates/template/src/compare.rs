@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::iterate::Values;
 use crate::meter::Meter;
+use crate::text::Text;
 use crate::value::{Value, View};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -45,17 +46,17 @@ fn order_of_numbers(a: Number, b: Number) -> Option<Ordering> {
 
 /// `==`
 pub(crate) fn equal(a: &Value, b: &Value, meter: &Meter) -> Result<bool> {
+    if let (Value::Text(a), Value::Text(b)) = (a, b) {
+        if a.len() == b.len() {
+            meter.bytes(a.len())?;
+        }
+        return Ok(a.is(b.as_str()));
+    }
     if let (Some(a), Some(b)) = (number(a), number(b)) {
         return Ok(order_of_numbers(a, b) == Some(Ordering::Equal));
     }
     Ok(match (a, b) {
         (Value::None, Value::None) | (Value::Undefined(_), Value::Undefined(_)) => true,
-        (Value::Text(a), Value::Text(b)) => {
-            if a.len() == b.len() {
-                meter.bytes(a.len())?;
-            }
-            a.as_str() == b.as_str()
-        }
         (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
             if a.len() != b.len() {
                 return Ok(false);
@@ -221,6 +222,12 @@ pub(crate) fn hash(value: &Value, hasher: &RandomState, meter: &Meter) -> Result
     let mut state = hasher.build_hasher();
     feed(value, &mut state, meter)?;
     Ok(state.finish())
+}
+
+/// As [`hash`].
+pub(crate) fn hash_text(text: &Text, hasher: &RandomState, meter: &Meter) -> Result<u64> {
+    meter.bytes(text.len())?;
+    Ok(hasher.hash_one(text.as_str()))
 }
 
 fn feed(value: &Value, state: &mut impl Hasher, meter: &Meter) -> Result<()> {

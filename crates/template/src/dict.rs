@@ -1,8 +1,9 @@
 //! Dicts: pairs in the order in which they came, found by key.
 
-use crate::compare::{equal, hash};
+use crate::compare::{equal, hash, hash_text};
 use crate::error::Result;
 use crate::meter::{Charge, Meter};
+use crate::text::Text;
 use crate::value::{Value, level_above};
 use std::hash::RandomState;
 use std::rc::Rc;
@@ -26,6 +27,22 @@ struct Table {
 impl Table {
     fn slot(&self, hash: u64, probe: usize) -> usize {
         (hash as usize).wrapping_add(probe) & (self.places.len() - 1)
+    }
+
+    /// The pair of this hash that `is_it`.
+    fn find(&self, hash: u64, meter: &Meter, is_it: impl Fn(usize) -> Result<bool>) -> Result<Option<usize>> {
+        for probe in 0..self.places.len() {
+            match self.places[self.slot(hash, probe)] {
+                0 => break,
+                i => {
+                    meter.values(1)?;
+                    if is_it(i as usize - 1)? {
+                        return Ok(Some(i as usize - 1));
+                    }
+                }
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -106,14 +123,10 @@ fn place(table: &mut Table, key: &Value, i: usize, meter: &Meter) -> Result<()> 
 }
 
 fn find(pairs: &[(Value, Value)], table: Option<&Table>, key: &Value, meter: &Meter) -> Result<Option<usize>> {
+    if let Value::Text(name) = key {
+        return find_text(pairs, table, name, meter);
+    }
     let Some(table) = table else {
-        if let Value::Text(text) = key {
-            // The most frequent question, without the general comparison.
-            let name = text.as_str();
-            meter.bytes(name.len() * pairs.len())?;
-            let is_it = |(key, _): &(Value, Value)| matches!(key, Value::Text(text) if text.as_str() == name);
-            return Ok(pairs.iter().position(is_it));
-        }
         // What can't be a key has no hash.
         crate::compare::check_hashable(key, meter)?;
         for (i, (other, _)) in pairs.iter().enumerate() {
@@ -123,19 +136,22 @@ fn find(pairs: &[(Value, Value)], table: Option<&Table>, key: &Value, meter: &Me
         }
         return Ok(None);
     };
-    let hash = hash(key, &table.hasher, meter)?;
-    for probe in 0..table.places.len() {
-        match table.places[table.slot(hash, probe)] {
-            0 => break,
-            i => {
-                meter.values(1)?;
-                if equal(key, &pairs[i as usize - 1].0, meter)? {
-                    return Ok(Some(i as usize - 1));
-                }
-            }
+    table.find(hash(key, &table.hasher, meter)?, meter, |i| equal(key, &pairs[i].0, meter))
+}
+
+/// The most frequent question, without the general comparison.
+fn find_text(pairs: &[(Value, Value)], table: Option<&Table>, name: &Text, meter: &Meter) -> Result<Option<usize>> {
+    let name_of = |pair: &(Value, Value)| matches!(&pair.0, Value::Text(text) if text.is(name.as_str()));
+    match table {
+        None => {
+            meter.bytes(name.len() * pairs.len())?;
+            Ok(pairs.iter().position(name_of))
         }
+        Some(table) => table.find(hash_text(name, &table.hasher, meter)?, meter, |i| {
+            meter.bytes(name.len())?;
+            Ok(name_of(&pairs[i]))
+        }),
     }
-    Ok(None)
 }
 
 impl Dict {
@@ -153,5 +169,10 @@ impl Dict {
 
     pub(crate) fn get(&self, key: &Value, meter: &Meter) -> Result<Option<&Value>> {
         Ok(find(&self.pairs, self.table.as_ref(), key, meter)?.map(|i| &self.pairs[i].1))
+    }
+
+    /// The value of a key that is a text.
+    pub(crate) fn named(&self, name: &Text, meter: &Meter) -> Result<Option<&Value>> {
+        Ok(find_text(&self.pairs, self.table.as_ref(), name, meter)?.map(|i| &self.pairs[i].1))
     }
 }

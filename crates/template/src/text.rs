@@ -74,9 +74,15 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn new(meter: &Rc<Meter>, text: &str, origin: Origin) -> Result<Text> {
-        let mut builder = Builder::with_capacity(meter, text.len())?;
-        builder.push(text, origin)?;
-        builder.finish()
+        if text.is_empty() {
+            return Ok(Text::default());
+        }
+        check_length(text.len())?;
+        meter.piece(text.len())?;
+        let charge = Charge::of::<Buf>(meter, text.len())?;
+        let runs = Runs { first: origin, borders: Vec::new() };
+        let buf = Buf { data: text.to_string(), ascii: text.is_ascii(), runs, charge };
+        Ok(Text { buf: Some(Rc::new(buf)), start: 0, len: text.len() as u32, safe: false })
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -90,6 +96,11 @@ impl Text {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether these are its bytes; of another length that is known without a look at them.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.len() == text.len() && self.as_str() == text
     }
 
     pub(crate) fn is_safe(&self) -> bool {
@@ -174,6 +185,10 @@ pub(crate) struct Builder {
 /// Offsets have 32 bits, and `Text::start + Text::len` must not overflow.
 const LONGEST: usize = u32::MAX as usize / 2;
 
+fn check_length(len: usize) -> Result<()> {
+    if len > LONGEST { wrong(format!("a text of more than {LONGEST} bytes")) } else { Ok(()) }
+}
+
 impl Builder {
     pub(crate) fn new(meter: &Rc<Meter>) -> Result<Builder> {
         let charge = Charge::of::<Buf>(meter, 0)?;
@@ -197,9 +212,7 @@ impl Builder {
     }
 
     fn reallocate(&mut self, capacity: usize) -> Result<()> {
-        if capacity > LONGEST {
-            return wrong(format!("a text of more than {LONGEST} bytes"));
-        }
+        check_length(capacity)?;
         let old = self.data.capacity();
         self.charge.add(capacity)?;
         // Both are there while the bytes are moved.

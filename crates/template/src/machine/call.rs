@@ -81,7 +81,7 @@ impl Machine<'_> {
         let mut named = Vec::with_capacity(shape.names.len());
         let from = self.stack.len() - shape.names.len();
         for (i, value) in self.stack.split_off(from).into_iter().enumerate() {
-            named.push((self.name(shape.names[i])?, value));
+            named.push((self.constants.text(shape.names[i])?.clone(), value));
         }
         let from = self.stack.len() - shape.positional as usize;
         for value in self.stack.drain(from..) {
@@ -207,9 +207,9 @@ impl Machine<'_> {
             if self.frames[frame as usize].slots[*slot as usize].is_some() || named.is_empty() {
                 continue;
             }
-            let name = self.name(*name)?;
+            let name = self.constants.text(*name)?;
             self.env.meter.values(named.len())?;
-            if let Some(i) = named.iter().position(|(known, _)| known.as_str() == name.as_str()) {
+            if let Some(i) = named.iter().position(|(known, _)| known.is(name.as_str())) {
                 self.frames[frame as usize].slots[*slot as usize] = Some(named.remove(i).1);
             }
         }
@@ -323,8 +323,7 @@ impl Machine<'_> {
         };
         let mut arguments = Gather::with_capacity(&self.env.meter, code.parameters.len())?;
         for (_, name) in &code.parameters {
-            let name = self.name(*name)?;
-            arguments.push(Value::Text(name))?;
+            arguments.push(Value::Text(self.constants.text(*name)?.clone()))?;
         }
         let explicit_caller =
             arguments.values().iter().any(|name| matches!(name, Value::Text(name) if name.as_str() == "caller"));

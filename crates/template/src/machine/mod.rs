@@ -1,6 +1,8 @@
 //! The machine: runs a program. Calls, loops and captures have stacks of their own, so that no template needs native stack.
 
+mod ahead;
 mod call;
+mod constants;
 mod frames;
 mod round;
 
@@ -20,6 +22,7 @@ use crate::slice::slice;
 use crate::text::{Builder, Origin, Text};
 use crate::value::{Undefined, Value};
 use call::{Activation, Known};
+use constants::Constants;
 use frames::Frame;
 pub(crate) use frames::Macro;
 use std::ops::Range;
@@ -38,8 +41,7 @@ pub(crate) struct Machine<'p> {
     env: &'p Env,
     pc: usize,
     stack: Vec<Value>,
-    /// Constants, once they were used.
-    constants: Vec<Option<Value>>,
+    constants: Rc<Constants<'p>>,
     externals: Vec<Option<Value>>,
     /// The slots of the current frame; its place in `frames` has none meanwhile.
     slots: Vec<Option<Value>>,
@@ -78,7 +80,7 @@ impl<'p> Machine<'p> {
             _ => None,
         });
         let root = &program.functions[0];
-        let values = program.constants.len() + program.externals.len() + (root.slots + root.stack) as usize;
+        let values = program.externals.len() + (root.slots + root.stack) as usize;
         let macros = program.functions.len() * (size_of::<Option<Rc<Known>>>() + size_of::<Known>());
         let charge = Charge::new(&env.meter, values * size_of::<Option<Value>>() + macros)?;
         Ok(Machine {
@@ -87,7 +89,7 @@ impl<'p> Machine<'p> {
             env,
             pc: 0,
             stack: Vec::with_capacity(root.stack as usize),
-            constants: vec![None; program.constants.len()],
+            constants: Rc::new(Constants::new(&program.constants, env)?),
             externals: externals.collect(),
             slots: vec![None; root.slots as usize],
             frame: 0,
@@ -141,28 +143,6 @@ impl<'p> Machine<'p> {
         self.stack.last().unwrap_or(&Value::None)
     }
 
-    fn constant(&mut self, i: u32) -> Result<Value> {
-        if let Some(value) = &self.constants[i as usize] {
-            return Ok(value.clone());
-        }
-        let value = match &self.program.constants[i as usize] {
-            Literal::None => Value::None,
-            Literal::Bool(truth) => Value::Bool(*truth),
-            Literal::Int(n) => Value::Int(*n),
-            Literal::Float(n) => Value::Float(*n),
-            Literal::Text(text) => self.env.text(text)?,
-        };
-        self.constants[i as usize] = Some(value.clone());
-        Ok(value)
-    }
-
-    fn name(&mut self, i: u32) -> Result<Text> {
-        match self.constant(i)? {
-            Value::Text(text) => Ok(text),
-            _ => Ok(Text::default()),
-        }
-    }
-
     fn write_data(&mut self, start: u32, end: u32) -> Result<()> {
         let text = &self.source[start as usize..end as usize];
         self.out.push(text, Origin::Template)?;
@@ -187,6 +167,7 @@ impl<'p> Machine<'p> {
     fn steps(&mut self) -> Result<()> {
         let program = self.program;
         let meter = self.env.meter.clone();
+        let constants = self.constants.clone();
         loop {
             let op = program.ops[self.pc];
             self.pc += 1;
@@ -198,17 +179,8 @@ impl<'p> Machine<'p> {
                     crate::print::print(&value, &mut self.out, self.env)?;
                     self.check_output()?;
                 }
-                Op::Const(i) => {
-                    let value = self.constant(i)?;
-                    self.stack.push(value);
-                }
-                Op::Load(var, name) => {
-                    let value = match self.variable(var) {
-                        Some(value) => value.clone(),
-                        None => Undefined::variable(&meter, self.name(name)?)?,
-                    };
-                    self.stack.push(value);
-                }
+                Op::Const(i) => self.give_constant(constants.value(i)?)?,
+                Op::Load(var, name) => self.load(var, name)?,
                 Op::Store(slot) => self.slots[slot as usize] = self.stack.pop(),
                 Op::Alias(var, slot) => self.slots[slot as usize] = self.variable(var).cloned(),
                 Op::Resolve(external, slot) => {
@@ -221,7 +193,7 @@ impl<'p> Machine<'p> {
                     }
                 }
                 Op::NotGiven(slot, name) => {
-                    let name = self.name(name)?;
+                    let name = constants.text(name)?.clone();
                     self.slots[slot as usize] = Some(Undefined::parameter(&meter, name)?);
                 }
                 Op::Pop => drop(self.pop()),
@@ -245,8 +217,8 @@ impl<'p> Machine<'p> {
                     self.stack.push(pairs.value()?);
                 }
                 Op::Not => {
-                    let value = self.pop();
-                    self.stack.push(Value::Bool(!value.is_true()));
+                    let truth = self.pop().is_true();
+                    self.give_truth(!truth)?;
                 }
                 Op::Minus | Op::Plus => {
                     let value = self.pop();
@@ -265,7 +237,7 @@ impl<'p> Machine<'p> {
                 }
                 Op::Compare(comparison) => {
                     let (b, a) = (self.pop(), self.pop());
-                    self.stack.push(Value::Bool(compare(comparison, &a, &b, self.env)?));
+                    self.give_truth(compare(comparison, &a, &b, self.env)?)?;
                 }
                 Op::CompareOrJump(comparison, to) => {
                     let (b, a) = (self.pop(), self.pop());
@@ -290,12 +262,12 @@ impl<'p> Machine<'p> {
                     }
                 }
                 Op::Attribute(name) => {
-                    let name = self.name(name)?;
-                    if self.looks_ahead(&name)? {
+                    let name = constants.text(name)?;
+                    if self.looks_ahead(name)? {
                         continue;
                     }
                     let value = self.pop();
-                    self.stack.push(access::attribute(&value, &name, self.env)?);
+                    self.stack.push(access::attribute(&value, name, self.env)?);
                 }
                 Op::Item => {
                     let (key, value) = (self.pop(), self.pop());
@@ -314,8 +286,7 @@ impl<'p> Machine<'p> {
                 Op::BadSlice => return wrong("a slice is not an index"),
                 Op::Call(shape) => self.call(&program.shapes[shape as usize])?,
                 Op::CallMethod(name, shape) => {
-                    let name = self.name(name)?;
-                    self.call_method(&name, &program.shapes[shape as usize])?;
+                    self.call_method(constants.text(name)?, &program.shapes[shape as usize])?;
                 }
                 Op::Filter(filter, shape) => {
                     self.native(&program.shapes[shape as usize], |env, value, args| (filter.run)(env, value, args))?;
@@ -326,8 +297,7 @@ impl<'p> Machine<'p> {
                     })?;
                 }
                 Op::Unknown(message) => {
-                    let message = self.name(message)?;
-                    return wrong(message.as_str());
+                    return wrong(constants.text(message)?.as_str());
                 }
                 Op::NoElse => {
                     let value = self.env.undefined("an inline 'if' without 'else' was false")?;
@@ -349,9 +319,9 @@ impl<'p> Machine<'p> {
                     _ => return wrong("cannot assign attribute on non-namespace object"),
                 },
                 Op::SetAttribute(var, name) => {
-                    let (name, value) = (self.name(name)?, self.pop());
+                    let value = self.pop();
                     if let Some(Value::Namespace(id)) = self.variable(var) {
-                        self.env.set_attribute(*id, &name, value)?;
+                        self.env.set_attribute(*id, constants.text(name)?, value)?;
                     }
                 }
                 Op::For(slot, recursive) => self.begin_loop(slot, recursive, None)?,

@@ -115,8 +115,8 @@ pub(crate) fn find(value: &Value, name: &str) -> Option<Found> {
         Value::Function(function) if function.name == "dict" => (DICT_FUNCTION, &[]),
         _ => (&[], &[]),
     };
-    if let Ok(found) = table.binary_search_by(|(known, _)| (*known).cmp(name)) {
-        let (name, method) = table[found];
+    // Most names are as long as few of them: one after the other is faster than by their order.
+    if let Some(&(name, method)) = table.iter().find(|(known, _)| *known == name) {
         return Some(Found::Method(name, method));
     }
     let is_hidden = hidden.contains(&name) || name.starts_with("__") && HIDDEN.contains(&name);
