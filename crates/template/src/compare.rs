@@ -219,6 +219,7 @@ pub(crate) fn check_hashable(value: &Value, meter: &Meter) -> Result<()> {
 
 /// Equal values have equal hashes.
 pub(crate) fn hash(value: &Value, hasher: &RandomState, meter: &Meter) -> Result<u64> {
+    meter.values(4)?;
     let mut state = hasher.build_hasher();
     feed(value, &mut state, meter)?;
     Ok(state.finish())

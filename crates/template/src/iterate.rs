@@ -60,7 +60,7 @@ impl Values {
     }
 
     pub(crate) fn next(&mut self, env: &Env) -> Result<Option<Value>> {
-        env.meter.values(1)?;
+        env.meter.value()?;
         match self {
             Values::Nothing => Ok(None),
             Values::Generator(generator) => generator.next(env),

@@ -29,7 +29,8 @@ const LOOK: u64 = 10_000 * TICKS;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches.
+    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches. What takes longer counts more: a byte
+    /// that is searched or changed four times, a value that is made or handed on eight times.
     pub steps: u64,
     /// Bytes of the values that are alive at a time, the conversation and the output among them.
     pub memory: usize,
@@ -142,6 +143,12 @@ impl Meter {
     /// `n` bytes were gone through where no error can be given: the next that is counted gives it.
     pub(crate) fn note(&self, n: usize) {
         self.ticks.set(self.ticks.get().saturating_add(n as u64));
+    }
+
+    /// A value is made, or handed over by another.
+    #[inline]
+    pub(crate) fn value(&self) -> Result<()> {
+        self.spend(TICKS / 2)
     }
 
     /// `n` values are looked at.

@@ -67,7 +67,7 @@ fn times(n: &Value) -> usize {
 }
 
 fn joined(a: &Seq, b: &Seq, env: &Env) -> Result<Seq> {
-    env.meter.values(a.len() + b.len())?;
+    env.meter.values(2 * (a.len() + b.len()))?;
     let mut all = Gather::with_capacity(&env.meter, a.len() + b.len())?;
     for value in a.iter().chain(b.iter()) {
         all.push(value.clone())?;
@@ -77,7 +77,7 @@ fn joined(a: &Seq, b: &Seq, env: &Env) -> Result<Seq> {
 
 fn repeated(seq: &Seq, times: usize, env: &Env) -> Result<Seq> {
     let n = seq.len().saturating_mul(times);
-    env.meter.values(n)?;
+    env.meter.values(n.saturating_mul(2))?;
     let mut all = Gather::with_capacity(&env.meter, n)?;
     for _ in 0..if seq.len() > 0 { times } else { 0 } {
         for value in seq.iter() {

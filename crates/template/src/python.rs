@@ -39,6 +39,9 @@ pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }
+    if c.is_alphanumeric() {
+        return true;
+    }
     // The standard library's own table, which it shows in this way only. A character that extends the one before it is
     // escaped at the start of a text, so one comes before it here.
     let mut text = [0; 5];

@@ -32,6 +32,7 @@ impl Seq {
     }
 
     fn of(meter: &Rc<Meter>, mut values: Vec<Value>, grouped: bool) -> Result<Seq> {
+        meter.value()?;
         if values.capacity() > values.len() {
             values.shrink_to_fit();
         }

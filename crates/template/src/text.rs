@@ -191,6 +191,7 @@ fn check_length(len: usize) -> Result<()> {
 
 impl Builder {
     pub(crate) fn new(meter: &Rc<Meter>) -> Result<Builder> {
+        meter.value()?;
         let charge = Charge::of::<Buf>(meter, 0)?;
         Ok(Builder { data: String::new(), runs: Runs { first: Origin::Template, borders: Vec::new() }, charge })
     }

@@ -221,7 +221,7 @@ pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
             let len = (each + i128::from(i < more)) as usize;
             let mut part = Gather::with_capacity(&env.meter, len + 1)?;
             for value in all.view(at, len, 1).iter() {
-                env.meter.values(1)?;
+                env.meter.values(2)?;
                 part.push(value.clone())?;
             }
             if let Some(fill) = fill.as_ref().filter(|_| i >= more) {

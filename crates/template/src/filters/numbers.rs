@@ -26,7 +26,7 @@ pub(super) fn abs(_: &Env, value: &Value, args: Args) -> Result<Value> {
 /// Numbers are read from copies of texts.
 fn reads(value: &Value, env: &Env) -> Result<()> {
     let Value::Text(text) = value else { return Ok(()) };
-    env.meter.scan(text.len())?;
+    env.meter.scan(text.len().saturating_mul(16))?;
     Charge::new(&env.meter, text.len().saturating_mul(2)).map(drop)
 }
 

@@ -33,7 +33,7 @@ fn sorted(values: Gather, keys: Gather, reverse: bool, env: &Env) -> Result<Gath
             let (middle, end) = ((start + width).min(n), (start + 2 * width).min(n));
             let (mut a, mut b) = (start, middle);
             for place in &mut merged[start..end] {
-                env.meter.values(8)?;
+                env.meter.values(24)?;
                 // The right one comes first only if it is less.
                 let right = a == middle
                     || b < end && {

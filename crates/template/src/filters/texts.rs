@@ -50,7 +50,7 @@ pub(super) fn title(env: &Env, value: &Value, args: Args) -> Result<Value> {
     while let Some(c) = rest.chars().next() {
         let end = rest.find(|other| between(other) != between(c)).unwrap_or(rest.len());
         let part = text.sub(&rest[..end]);
-        env.meter.values(16)?;
+        env.meter.values(32)?;
         let first = part.part(0..c.len_utf8());
         out.text(&methods::upper(&first, env)?)?;
         out.text(&methods::lower(&part.part(c.len_utf8()..part.len()), env)?)?;

@@ -119,7 +119,7 @@ macro_rules! questions {
         pub(super) fn $name(env: &Env, value: &Value, args: Args) -> Result<Value> {
             args.none(stringify!($name))?;
             let text = own(value)?;
-            env.meter.scan(text.len())?;
+            env.meter.scan(text.len().saturating_mul(2))?;
             let answer: fn(&str) -> bool = $answer;
             Ok(Value::Bool(answer(text.as_str())))
         }

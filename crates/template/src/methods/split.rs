@@ -31,7 +31,7 @@ pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
     env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut put = |part: &str| {
-        env.meter.values(1)?;
+        env.meter.value()?;
         parts.push(Value::Text(text.sub(part)))
     };
     let mut rest = text.as_str();
@@ -63,7 +63,7 @@ pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
     env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut put = |part: &str| {
-        env.meter.values(1)?;
+        env.meter.value()?;
         parts.push(Value::Text(text.sub(part)))
     };
     let mut rest = text.as_str();
@@ -97,7 +97,7 @@ pub(super) fn splitlines(env: &Env, value: &Value, args: Args) -> Result<Value> 
     let mut parts = Gather::new(&env.meter)?;
     let mut at = 0;
     for (line, end) in lines(text.as_str()) {
-        env.meter.values(1)?;
+        env.meter.value()?;
         let len = line.len() + end;
         parts.push(Value::Text(text.part(at..at + if keep { len } else { line.len() })))?;
         at += len;
