@@ -31,13 +31,9 @@ pub(crate) fn binary(operator: Binary, a: &Value, b: &Value, env: &Env) -> Resul
         (Binary::Mod, Value::Text(text), _) => Ok(Value::Text(percent::with_value(text, b, env)?)),
         (_, Value::Undefined(undefined), _) | (_, _, Value::Undefined(undefined)) => undefined.used(),
         (Binary::Add, Value::Text(a), Value::Text(b)) => {
-            env.meter.bytes(a.len() + b.len())?;
             let safe = a.is_safe() || b.is_safe();
             let (a, b) = if safe { (html::escape(a, env)?, html::escape(b, env)?) } else { (a.clone(), b.clone()) };
-            let mut out = Builder::with_capacity(&env.meter, a.len() + b.len())?;
-            out.text(&a)?;
-            out.text(&b)?;
-            Ok(Value::Text(out.finish()?.safe(safe)))
+            Ok(Value::Text(joined_texts([&a, &b].into_iter(), env)?.safe(safe)))
         }
         (Binary::Add, Value::List(a), Value::List(b)) => Ok(Value::List(joined(a, b, env)?)),
         (Binary::Add, Value::Tuple(a), Value::Tuple(b)) => Ok(Value::Tuple(joined(a, b, env)?)),
@@ -59,6 +55,39 @@ pub(crate) fn binary(operator: Binary, a: &Value, b: &Value, env: &Env) -> Resul
             b.type_name()
         )),
     }
+}
+
+/// `a + b + c`
+pub(crate) fn sum(values: &[Value], env: &Env) -> Result<Value> {
+    if let Some(texts) = plain_texts(values) {
+        return Ok(Value::Text(joined_texts(texts, env)?));
+    }
+    let Some((first, others)) = values.split_first() else { return Ok(empty()) };
+    others.iter().try_fold(first.clone(), |sum, value| binary(Binary::Add, &sum, value, env))
+}
+
+/// Writes `a + b + c`.
+pub(crate) fn print_sum(values: &[Value], out: &mut Builder, env: &Env) -> Result<()> {
+    match plain_texts(values) {
+        Some(mut texts) => texts.try_for_each(|text| out.text(text)),
+        None => crate::print::print(&sum(values, env)?, out, env),
+    }
+}
+
+/// The values, if all are texts that need no escapes.
+fn plain_texts(values: &[Value]) -> Option<impl Iterator<Item = &Text> + Clone> {
+    fn plain(value: &Value) -> Option<&Text> {
+        if let Value::Text(text) = value { Some(text).filter(|text| !text.is_safe()) } else { None }
+    }
+    values.iter().all(|value| plain(value).is_some()).then(|| values.iter().filter_map(plain))
+}
+
+fn joined_texts<'t>(texts: impl Iterator<Item = &'t Text> + Clone, env: &Env) -> Result<Text> {
+    let mut out = Builder::with_capacity(&env.meter, texts.clone().map(Text::len).sum())?;
+    for text in texts {
+        out.text(text)?;
+    }
+    out.finish()
 }
 
 /// How often something is repeated: never, if the number is negative.

@@ -51,6 +51,10 @@ pub(crate) enum Op {
     Minus,
     Plus,
     Binary(Binary),
+    /// The sum of so many values, from left to right; of texts it is made in one piece.
+    Sum(u32),
+    /// Writes it.
+    PrintSum(u32),
     /// So many values as one text.
     Concat(u32),
     /// The two on top.

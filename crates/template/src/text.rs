@@ -270,8 +270,13 @@ impl Builder {
     }
 
     pub(crate) fn text(&mut self, text: &Text) -> Result<()> {
-        self.reserve(text.len())?;
         let bytes = text.as_str();
+        if let Some(Buf { runs: Runs { first, borders }, .. }) = text.buf.as_deref()
+            && borders.is_empty()
+        {
+            return self.push(bytes, *first);
+        }
+        self.reserve(text.len())?;
         for (run, origin) in text.runs() {
             self.push(&bytes[run], origin)?;
         }

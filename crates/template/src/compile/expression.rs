@@ -4,7 +4,7 @@ use super::Compiler;
 use crate::checks;
 use crate::error::Error;
 use crate::filters;
-use crate::parse::ast::{Arguments, Expr, ExprId, Literal, NameId, Unary};
+use crate::parse::ast::{Arguments, Binary, Expr, ExprId, Literal, NameId, Unary};
 use crate::program::{Op, Shape};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -78,6 +78,7 @@ impl Compiler<'_> {
                 };
                 self.emit(op, at);
             }
+            Expr::Binary(Binary::Add, left, right) => self.sum(*left, *right, at)?,
             Expr::Binary(operator, _, right) => {
                 self.expr(*right)?;
                 self.emit(Op::Binary(*operator), at);
@@ -151,6 +152,24 @@ impl Compiler<'_> {
                 self.patch(to_end);
                 self.soft = soft;
             }
+        }
+        Ok(())
+    }
+
+    /// Adds to the value on the stack. What nothing can go wrong with becomes a part of the sum on its left, whose place
+    /// the error has if that can't be made.
+    fn sum(&mut self, left: ExprId, right: ExprId, at: u32) -> Result<()> {
+        const LONGEST: u32 = 16;
+        let is_sum = matches!(self.ast.expr(left), Expr::Binary(Binary::Add, ..));
+        let joins = is_sum && matches!(self.ast.expr(right), Expr::Literal(_) | Expr::Name(_));
+        let (n, at) = joins.then(|| self.take_sum()).flatten().unwrap_or((1, at));
+        if n == LONGEST {
+            self.emit(Op::Sum(n), at);
+            self.expr(right)?;
+            self.emit(Op::Sum(2), at);
+        } else {
+            self.expr(right)?;
+            self.emit(Op::Sum(n + 1), at);
         }
         Ok(())
     }

@@ -85,6 +85,16 @@ impl Compiler<'_> {
         self.here() - 1
     }
 
+    /// Takes the last instruction back if it is a sum: how many values it has, and its place. Jumps to it go to what comes
+    /// instead.
+    fn take_sum(&mut self) -> Option<(u32, u32)> {
+        let (Op::Sum(n), at) = (*self.program.ops.last()?, *self.program.places.last()?) else { return None };
+        self.program.ops.pop();
+        self.program.places.pop();
+        self.top().depth += n - 1;
+        Some((n, at))
+    }
+
     /// Lets a jump go to what comes next.
     fn patch(&mut self, jump: u32) {
         let here = self.here();
@@ -193,7 +203,8 @@ fn effect(op: &Op, shapes: &[Shape]) -> (u32, u32) {
         Op::NextRaw(..) => (0, 2),
         Op::Print | Op::Store(_) | Op::Pop | Op::JumpIfFalse(_) | Op::AndJump(_) | Op::OrJump(_) => (1, 0),
         Op::For(..) | Op::ForTest(..) | Op::Tested(_) | Op::SetAttribute(..) => (1, 0),
-        Op::List(n) | Op::Tuple(n) | Op::Concat(n) => (n, 1),
+        Op::List(n) | Op::Tuple(n) | Op::Concat(n) | Op::Sum(n) => (n, 1),
+        Op::PrintSum(n) => (n, 0),
         Op::Dict(n) => (2 * n, 1),
         Op::Not | Op::Minus | Op::Plus | Op::Attribute(_) | Op::Recurse(_) | Op::Unknown(_) | Op::BadSlice => (1, 1),
         Op::Binary(_) | Op::Compare(_) | Op::CompareOrJump(..) | Op::Item => (2, 1),

@@ -3,7 +3,7 @@
 use super::scope::{Scopes, read_names};
 use super::{Compiler, Loop};
 use crate::error::Error;
-use crate::parse::ast::{Expr, For, Kind, Literal, Signature, Stmt, Target};
+use crate::parse::ast::{Binary, Expr, For, Kind, Literal, Signature, Stmt, Target};
 use crate::program::{Function, Op};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -21,7 +21,11 @@ impl Compiler<'_> {
             }
             Kind::Print(value) => {
                 self.expr(*value)?;
-                self.emit(Op::Print, at);
+                let is_sum = matches!(self.ast.expr(*value), Expr::Binary(Binary::Add, ..));
+                match is_sum.then(|| self.take_sum()).flatten() {
+                    Some((n, at)) => self.emit(Op::PrintSum(n), at),
+                    None => self.emit(Op::Print, at),
+                };
             }
             Kind::Set(target, value) => {
                 self.check_namespaces(target, at)?;

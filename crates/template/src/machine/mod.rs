@@ -14,7 +14,7 @@ use crate::error::{Error, Fail, Result, wrong};
 use crate::iterate::Values;
 use crate::loops::{Loop, unpack};
 use crate::meter::Charge;
-use crate::operators::{binary, compare, concat, unary};
+use crate::operators::{binary, compare, concat, print_sum, sum, unary};
 use crate::parse::ast::{Literal, Unary};
 use crate::program::{Op, Program, Shape};
 use crate::seq::{Gather, Seq};
@@ -228,6 +228,18 @@ impl<'p> Machine<'p> {
                 Op::Binary(operator) => {
                     let (b, a) = (self.pop(), self.pop());
                     self.stack.push(binary(operator, &a, &b, self.env)?);
+                }
+                Op::Sum(n) => {
+                    let from = self.stack.len() - n as usize;
+                    let made = sum(&self.stack[from..], self.env)?;
+                    self.stack.truncate(from);
+                    self.stack.push(made);
+                }
+                Op::PrintSum(n) => {
+                    let from = self.stack.len() - n as usize;
+                    print_sum(&self.stack[from..], &mut self.out, self.env)?;
+                    self.stack.truncate(from);
+                    self.check_output()?;
                 }
                 Op::Concat(n) => {
                     let from = self.stack.len() - n as usize;
