@@ -2,16 +2,10 @@
 
 use inkstone::text::Encode;
 use inkstone::{ChatTemplate, Conversation, Dialogue, Message, Model, ModelOptions, Options};
-use inkstone_tests::{on_engines, oracle};
+use inkstone_tests::on_engines;
 
 fn model(engine: &str, context: u32) -> Model {
     Model::embedded(&ModelOptions::default().engine(engine).ctx(context)).unwrap()
-}
-
-#[test]
-fn the_template_of_the_golden_data_is_the_models() {
-    let source = std::fs::read_to_string(oracle("templates/story.jinja")).unwrap();
-    assert_eq!(model("cpu", 64).chat_template().unwrap().source(), source);
 }
 
 fn ten_turns_have_the_prompts_of_the_whole_conversation(engine: &str) {

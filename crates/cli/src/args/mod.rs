@@ -18,7 +18,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
-pub(crate) use template::{TemplateArgs, TemplateLimitArgs};
+pub(crate) use template::TemplateArgs;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};

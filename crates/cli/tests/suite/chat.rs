@@ -72,10 +72,11 @@ fn d02_a_template_with_a_fault_is_named_with_its_line_and_what_helps() {
     let folder = tempfile::tempdir().unwrap();
     let template = folder.path().join("t.jinja");
     std::fs::write(&template, "\n{% if %}").unwrap();
-    run(&["chat", "Hello", "--template", template.to_str().unwrap()]).refused(1, "the chat template in line 2: syntax");
+    run(&["chat", "Hello", "--template", template.to_str().unwrap()])
+        .refused(1, "the chat template in line 2, column 7: expected an expression, found '%}'");
     std::fs::write(&template, "{{ raise_exception('no') }}").unwrap();
     run(&["chat", "Hello", "--template", template.to_str().unwrap()])
-        .refused(1, "the chat template in line 1 refuses: no; --template FILE gives another");
+        .refused(1, "the chat template in line 1, column 19, refuses: no; --template FILE gives another");
     std::fs::write(&template, "<|startoftext|>Once upon a time").unwrap();
     run(&["chat", "Hello", "-n", "2", "--template", template.to_str().unwrap()]).succeeded();
 }

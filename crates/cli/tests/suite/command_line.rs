@@ -7,7 +7,7 @@ use std::path::Path;
 #[test]
 fn help_is_as_it_was() {
     let mut all = String::new();
-    for command in ["", "run", "chat", "show", "explain", "bench", "tokenize", "logits", "completions"] {
+    for command in ["", "run", "chat", "template", "show", "explain", "bench", "tokenize", "logits", "completions"] {
         let mut arguments = vec![command, "-h"];
         arguments.retain(|a| !a.is_empty());
         all += &format!("$ inkstone {}\n{}\n", arguments.join(" "), run(&arguments).succeeded().text());

@@ -10,4 +10,5 @@ mod files;
 mod generation;
 mod interrupts;
 mod output;
+mod template;
 mod terminal;

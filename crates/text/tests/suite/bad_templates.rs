@@ -30,7 +30,7 @@ fn d02_faults_are_named_with_their_line() {
     let cases = [
         ("a\n{% if %}", "the chat template in line 2, column 7: expected an expression, found '%}'"),
         ("a\n{{ 'x' | nope }}", "the chat template in line 2, column 10: no filter named 'nope'"),
-        ("a\n\n{{ 'x'.nope() }}", "the chat template in line 3, column 11: 'str object' has no attribute 'nope'"),
+        ("a\n\n{{ 'x'.nope() }}", "the chat template in line 3, column 12: 'str object' has no attribute 'nope'"),
         ("{{ 1 }}\n{{ nope() }}", "the chat template in line 2, column 8: 'nope' is undefined"),
         ("{{ nope }}\n{{ nope.more }}", "the chat template in line 2, column 8: 'nope' is undefined"),
         (

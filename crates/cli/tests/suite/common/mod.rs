@@ -36,7 +36,16 @@ impl Ran {
     pub fn refused(&self, code: i32, wanted: &str) {
         assert_eq!(self.code, Some(code), "{}", self.stderr);
         assert_eq!(self.stdout, b"", "standard output is not clean");
-        let errors: Vec<_> = self.stderr.lines().filter(|l| !l.starts_with("note: ")).collect();
+        self.refused_after(code, wanted);
+    }
+
+    /// The same with notes and results before the error. The source line of a template, which is set in, may follow it.
+    #[track_caller]
+    pub fn refused_after(&self, code: i32, wanted: &str) {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        let is_more =
+            |line: &str| line.starts_with("note: ") || line.starts_with("  ") || line.starts_with("messages: ");
+        let errors: Vec<_> = self.stderr.lines().filter(|line| !is_more(line)).collect();
         assert_eq!(errors.len(), 1, "{:?}", self.stderr);
         assert!(errors[0].starts_with("error: ") && errors[0].contains(wanted), "{:?} lacks {wanted:?}", errors[0]);
     }
