@@ -5,7 +5,7 @@ use crate::dict::Pairs;
 use crate::env::Env;
 use crate::error::{Error, Fail, Kind, Result};
 use crate::globals;
-use crate::machine::{Machine, Written};
+use crate::machine::{self, Written};
 use crate::meter::{Limits, Meter};
 use crate::parse::ast::Literal;
 use crate::program::Program;
@@ -195,8 +195,7 @@ impl Renderer<'_> {
             variables.get(name).cloned().or_else(|| globals::find(name).map(Value::Function))
         };
         let placed = |fail: Box<Fail>| Error::new(*fail, source, 0);
-        let machine = Machine::new(program, source, &env, external).map_err(placed)?;
-        let Written { out, generated } = machine.run()?;
+        let Written { out, generated } = machine::run(program, source, &env, external)?;
         let (text, runs) = out.into_parts().map_err(placed)?;
         let meter = env.meter.clone();
         drop((variables, env));

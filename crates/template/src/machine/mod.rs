@@ -41,7 +41,7 @@ pub(crate) struct Machine<'p> {
     env: &'p Env,
     pc: usize,
     stack: Vec<Value>,
-    constants: Rc<Constants<'p>>,
+    constants: &'p Constants<'p>,
     externals: Vec<Option<Value>>,
     /// The slots of the current frame; its place in `frames` has none meanwhile.
     slots: Vec<Option<Value>>,
@@ -67,12 +67,24 @@ enum Running {
 /// What an open capture takes in the machine, which doubles its room.
 const CAPTURE: usize = 2 * size_of::<Builder>();
 
+/// Runs a program. `external` finds the variables of the rendering.
+pub(crate) fn run(
+    program: &Program,
+    source: &str,
+    env: &Env,
+    external: impl Fn(&str) -> Option<Value>,
+) -> Result<Written, Error> {
+    let placed = |fail: Box<Fail>| Error::new(*fail, source, 0);
+    let constants = Constants::new(&program.constants, env).map_err(placed)?;
+    Machine::new(program, source, env, &constants, external).map_err(placed)?.run()
+}
+
 impl<'p> Machine<'p> {
-    /// `external` finds the variables of the rendering.
-    pub(crate) fn new(
+    fn new(
         program: &'p Program,
         source: &'p str,
         env: &'p Env,
+        constants: &'p Constants<'p>,
         external: impl Fn(&str) -> Option<Value>,
     ) -> Result<Machine<'p>> {
         let externals = program.externals.iter().map(|&name| match &program.constants[name as usize] {
@@ -89,7 +101,7 @@ impl<'p> Machine<'p> {
             env,
             pc: 0,
             stack: Vec::with_capacity(root.stack as usize),
-            constants: Rc::new(Constants::new(&program.constants, env)?),
+            constants,
             externals: externals.collect(),
             slots: vec![None; root.slots as usize],
             frame: 0,
@@ -106,7 +118,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Runs to the end.
-    pub(crate) fn run(mut self) -> Result<Written, Error> {
+    fn run(mut self) -> Result<Written, Error> {
         let done = self.steps();
         // Loops hold what they saw, and may be a part of it.
         for running in &self.loops {
@@ -149,6 +161,11 @@ impl<'p> Machine<'p> {
         self.check_output()
     }
 
+    fn print(&mut self, value: &Value) -> Result<()> {
+        crate::print::print(value, &mut self.out, self.env)?;
+        self.check_output()
+    }
+
     fn check_output(&self) -> Result<()> {
         if self.outer.is_empty() { self.env.meter.output(self.out.len()) } else { Ok(()) }
     }
@@ -167,7 +184,7 @@ impl<'p> Machine<'p> {
     fn steps(&mut self) -> Result<()> {
         let program = self.program;
         let meter = self.env.meter.clone();
-        let constants = self.constants.clone();
+        let constants = self.constants;
         loop {
             let op = program.ops[self.pc];
             self.pc += 1;
@@ -176,10 +193,9 @@ impl<'p> Machine<'p> {
                 Op::Data(start, end) => self.write_data(start, end)?,
                 Op::Print => {
                     let value = self.pop();
-                    crate::print::print(&value, &mut self.out, self.env)?;
-                    self.check_output()?;
+                    self.print(&value)?;
                 }
-                Op::Const(i) => self.give_constant(constants.value(i)?)?,
+                Op::Const(i) => self.give(constants.value(i)?)?,
                 Op::Load(var, name) => self.load(var, name)?,
                 Op::Store(slot) => self.slots[slot as usize] = self.stack.pop(),
                 Op::Alias(var, slot) => self.slots[slot as usize] = self.variable(var).cloned(),
@@ -218,7 +234,7 @@ impl<'p> Machine<'p> {
                 }
                 Op::Not => {
                     let truth = self.pop().is_true();
-                    self.give_truth(!truth)?;
+                    self.give(&Value::Bool(!truth))?;
                 }
                 Op::Minus | Op::Plus => {
                     let value = self.pop();
@@ -249,7 +265,8 @@ impl<'p> Machine<'p> {
                 }
                 Op::Compare(comparison) => {
                     let (b, a) = (self.pop(), self.pop());
-                    self.give_truth(compare(comparison, &a, &b, self.env)?)?;
+                    let truth = compare(comparison, &a, &b, self.env)?;
+                    self.give(&Value::Bool(truth))?;
                 }
                 Op::CompareOrJump(comparison, to) => {
                     let (b, a) = (self.pop(), self.pop());

@@ -7,6 +7,7 @@ use crate::loops::{Loop, Test};
 use crate::text::Text;
 use crate::value::Value;
 use std::rc::Rc;
+use std::slice;
 
 /// What a loop that is open takes in the machine, which doubles its room.
 pub(super) const LOOP: usize = 2 * size_of::<Running>();
@@ -33,6 +34,16 @@ impl Machine<'_> {
 
     pub(super) fn next(&mut self, end: u32) -> Result<()> {
         let value = match self.loops.last_mut() {
+            Some(Running::Plain(Values::Seq(seq, at))) => {
+                // The most frequent loop: its values are copied once.
+                self.env.meter.values(1)?;
+                match seq.get(*at) {
+                    Some(value) => self.stack.extend_from_slice(slice::from_ref(value)),
+                    None => self.pc = end as usize,
+                }
+                *at += 1;
+                return Ok(());
+            }
             Some(Running::Plain(values)) => values.next(self.env)?,
             Some(Running::Object(looped)) => {
                 let value = match looped.take_early() {

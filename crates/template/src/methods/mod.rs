@@ -103,6 +103,15 @@ const HIDDEN: &[&str] = &[
     "__sizeof__", "__str__", "__subclasshook__",
 ];
 
+/// Whether dicts have a method of this name, also one that is hidden.
+pub(crate) fn has_dict(name: &str) -> bool {
+    DICT.iter().any(|(known, _)| *known == name) || is_hidden(name, HIDDEN_OF_DICT)
+}
+
+fn is_hidden(name: &str, hidden: &[&str]) -> bool {
+    hidden.contains(&name) || name.starts_with("__") && HIDDEN.contains(&name)
+}
+
 /// The method of a value with this name.
 pub(crate) fn find(value: &Value, name: &str) -> Option<Found> {
     let (table, hidden): (Table, &[&str]) = match value {
@@ -119,8 +128,7 @@ pub(crate) fn find(value: &Value, name: &str) -> Option<Found> {
     if let Some(&(name, method)) = table.iter().find(|(known, _)| *known == name) {
         return Some(Found::Method(name, method));
     }
-    let is_hidden = hidden.contains(&name) || name.starts_with("__") && HIDDEN.contains(&name);
-    is_hidden.then_some(Found::Hidden)
+    is_hidden(name, hidden).then_some(Found::Hidden)
 }
 
 /// What a value has that is no method.
