@@ -12,18 +12,15 @@ use std::rc::Rc;
 
 /// `value.name`: an attribute, else an item.
 pub(crate) fn attribute(value: &Value, name: &Text, env: &Env) -> Result<Value> {
-    if let Value::Undefined(undefined) = value {
-        return undefined.used();
-    }
-    match own(value, name, env)? {
+    let found = match value {
+        Value::Undefined(undefined) => return undefined.used(),
+        // The most frequent one first: of these `own` has no more.
+        Value::Dict(dict) if !methods::has_dict(name.as_str()) => dict.named(name, &env.meter)?.cloned(),
+        _ => own(value, name, env)?,
+    };
+    match found {
         Some(found) => Ok(found),
-        None => match value {
-            Value::Dict(dict) => match dict.named(name, &env.meter)? {
-                Some(item) => Ok(item.clone()),
-                None => Undefined::attribute(&env.meter, value, name.clone()),
-            },
-            _ => Undefined::attribute(&env.meter, value, name.clone()),
-        },
+        None => Undefined::attribute(&env.meter, value, name.clone()),
     }
 }
 

@@ -53,7 +53,7 @@ impl Env {
         let namespaces = self.namespaces.borrow();
         let Some(Namespace { attributes, .. }) = namespaces.get(namespace as usize) else { return Ok(None) };
         self.meter.values(attributes.len())?;
-        let found = attributes.iter().find(|(known, _)| known.as_str() == name);
+        let found = attributes.iter().find(|(known, _)| known.is(name));
         Ok(found.map(|(_, value)| value.clone()))
     }
 
@@ -62,7 +62,7 @@ impl Env {
         let mut namespaces = self.namespaces.borrow_mut();
         let Some(Namespace { attributes, charge }) = namespaces.get_mut(namespace as usize) else { return Ok(()) };
         self.meter.values(attributes.len())?;
-        match attributes.iter_mut().find(|(known, _)| known.as_str() == name.as_str()) {
+        match attributes.iter_mut().find(|(known, _)| known.is(name.as_str())) {
             Some((_, old)) => *old = value,
             None => {
                 charge.add(2 * size_of::<(Text, Value)>())?;

@@ -41,6 +41,15 @@ impl Machine<'_> {
                 let dict = dict.clone();
                 return self.load_dict(dict);
             }
+            Some(Value::Namespace(id)) if let Op::Attribute(name) = self.next_op() => {
+                let id = *id;
+                self.take()?;
+                let name = self.constants.text(name)?;
+                match self.env.attribute(id, name.as_str())? {
+                    Some(value) => return self.give(&value),
+                    None => access::attribute(&Value::Namespace(id), name, self.env)?,
+                }
+            }
             Some(value) => value.clone(),
             None => Undefined::variable(&self.env.meter, self.constants.text(name)?.clone())?,
         };
@@ -121,6 +130,16 @@ impl Machine<'_> {
                     self.take()?;
                     truth = Value::Bool((check.run)(env, value, Args { positional: &[], named: &[] })?);
                     value = &truth;
+                }
+                Op::Not => {
+                    self.take()?;
+                    truth = Value::Bool(!value.is_true());
+                    value = &truth;
+                }
+                Op::Store(slot) => {
+                    self.take()?;
+                    self.slots[slot as usize] = Some(value.clone());
+                    return Ok(());
                 }
                 Op::Item => {
                     self.take()?;

@@ -34,13 +34,16 @@ impl Machine<'_> {
 
     pub(super) fn next(&mut self, end: u32) -> Result<()> {
         let value = match self.loops.last_mut() {
-            Some(Running::Plain(Values::Seq(seq, at))) => {
-                // The most frequent loop: its values are copied once.
-                self.env.meter.values(1)?;
-                match seq.get(*at) {
-                    Some(value) => self.stack.extend_from_slice(slice::from_ref(value)),
-                    None => self.pc = end as usize,
-                }
+            // The most frequent loops: their values are made where they stay.
+            Some(Running::Plain(Values::Seq(seq, at))) if let Some(value) = seq.get(*at) => {
+                self.env.meter.value()?;
+                self.stack.extend_from_slice(slice::from_ref(value));
+                *at += 1;
+                return Ok(());
+            }
+            Some(Running::Plain(Values::Range(range, at))) if *at < range.len as usize => {
+                self.env.meter.value()?;
+                self.stack.push(range.get(*at));
                 *at += 1;
                 return Ok(());
             }
