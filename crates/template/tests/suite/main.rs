@@ -1,4 +1,5 @@
 //! Tests of the interpreter through its public face.
 
+mod bad_inputs;
 mod common;
 mod golden;

@@ -1,5 +1,7 @@
 //! Requests as data: a template, a conversation, what must come out.
 
+pub mod greedy;
+
 use inkstone_template::{Error, Given, Kind, Limits, Origin, Output, Renderer, Template};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -131,4 +133,34 @@ pub fn matches(row: &Value, got: &Outcome) -> bool {
         (None, None, Outcome::Failed(_)) => row.get("failed").is_some(),
         _ => false,
     }
+}
+
+/// How much a conversation is: its values and the bytes of its texts and keys.
+pub fn size(value: &Value) -> (usize, usize) {
+    let sum = |(values, bytes), (more, longer)| (values + more, bytes + longer);
+    match value {
+        Value::String(text) => (1, text.len()),
+        Value::Array(list) => list.iter().map(size).fold((1, 0), sum),
+        Value::Object(fields) => {
+            let pair = |(key, value): (&String, &Value)| sum((1, key.len()), size(value));
+            fields.iter().map(pair).fold((1, 0), sum)
+        }
+        _ => (1, 0),
+    }
+}
+
+/// The limits of a conversation.
+pub fn limits(messages: &[Value]) -> Limits {
+    let (values, bytes) = messages.iter().map(|message| size(&seen(message))).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    Limits::for_conversation(messages.len(), values, bytes)
+}
+
+/// A conversation of so many messages that goes on as this one does.
+pub fn longer(messages: &[Value], n: usize) -> Vec<Value> {
+    let start = usize::from(messages[0]["role"] == "system");
+    let turns = messages[start + 2]["role"] == "user";
+    // Questions and answers go on in turns, an agent's calls without a question.
+    let head = start + usize::from(!turns);
+    let rest = &messages[head..messages.len() - (messages.len() - head) % 2];
+    messages[..head].iter().chain(rest.iter().cycle()).take(n).cloned().collect()
 }
