@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
   synth NAME TYPE [-o FILE] [--seed N] write a model file of a real shape with random weights; without more: what there is
   bench MODEL... --peer PEER [OPTION...]
       measures ours and llama-cpp, candle or any llama-bench program in turns; without a peer: inkstone bench
+  bench templates [--json] [-r N]      chat templates over long conversations, ours and minijinja in turns
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {

@@ -15,6 +15,7 @@ mod report;
 mod slices;
 mod stamp;
 mod targets;
+mod templates;
 
 use std::process::{Command, ExitCode};
 
@@ -25,6 +26,12 @@ use options::Options;
 use peer::{Ours, Peer};
 
 pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "templates"
+    {
+        templates::run(rest)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if !arguments.iter().any(|a| a == "--peer" || a == "--report") {
         return ours_alone(arguments);
     }

@@ -8,6 +8,7 @@ use crate::error::Error;
 pub const USAGE: &str = "\
 usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTION...]
        cargo xtask bench --report        writes README's table, the plot and bench/results/README.md from the results
+       cargo xtask bench templates       chat templates, against minijinja
        cargo xtask bench MODEL.gguf ...  without a peer: inkstone bench, with its options
 
   -p N,...        tokens of a prompt [512]; 0: none

@@ -27,8 +27,8 @@ pub static STAGES: &[Stage] = &[
         cases: once,
         run: |c, _| {
             // The fuzz targets and the peers are workspaces of their own.
-            let manifests =
-                ["Cargo.toml", "fuzz/Cargo.toml", "bench/peers/candle/Cargo.toml"].map(str::to_owned).into_iter();
+            let peers = ["candle", "templates"].map(|peer| format!("bench/peers/{peer}/Cargo.toml"));
+            let manifests = ["Cargo.toml", "fuzz/Cargo.toml"].map(str::to_owned).into_iter().chain(peers);
             let manifests = manifests.filter(|m| c.workspace.root().join(m).exists());
             let check =
                 |manifest| c.program(&format!("cargo fmt --all --check --manifest-path {manifest} -- --color never"));
