@@ -231,6 +231,20 @@ pub(crate) fn hash_text(text: &Text, hasher: &RandomState, meter: &Meter) -> Res
     Ok(hasher.hash_one(text.as_str()))
 }
 
+/// What tells values of a type apart that are equal to themselves only.
+fn identity(value: &Value) -> usize {
+    match value {
+        Value::Namespace(id) => *id as usize,
+        Value::Generator(of) => Rc::as_ptr(of) as usize,
+        Value::Macro(of) => Rc::as_ptr(of) as usize,
+        Value::Loop(of) => Rc::as_ptr(of) as usize,
+        Value::Cycler(of) => Rc::as_ptr(of) as usize,
+        Value::Joiner(of) => Rc::as_ptr(of) as usize,
+        Value::Method(of) => Rc::as_ptr(of) as usize,
+        _ => 0,
+    }
+}
+
 fn feed(value: &Value, state: &mut impl Hasher, meter: &Meter) -> Result<()> {
     match number(value) {
         Some(Number::Int(n)) => n.hash(state),
@@ -251,9 +265,7 @@ fn feed(value: &Value, state: &mut impl Hasher, meter: &Meter) -> Result<()> {
             other => {
                 check_hashable(other, meter)?;
                 other.type_name().hash(state);
-                if let Value::Namespace(id) = other {
-                    id.hash(state);
-                }
+                identity(other).hash(state);
             }
         },
     }

@@ -18,10 +18,25 @@ pub(crate) struct Dict {
     _charge: Charge,
 }
 
-/// Places of pairs by the hash of their keys: open addressing, a place is one more than the pair's number.
+/// Places of pairs by the hash of their keys: open addressing.
 struct Table {
-    places: Vec<u32>,
+    places: Vec<Place>,
     hasher: RandomState,
+}
+
+/// One more than the pair's number, 0 for a place that is free, and the half of the hash that did not choose the place: keys
+/// are compared where it is the same, so that what is counted does not depend on the hasher's seed.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    pair: u32,
+    tag: u32,
+}
+
+/// So many places are looked at without being counted; more are as good as never.
+const FREE: usize = 128;
+
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
 }
 
 impl Table {
@@ -32,14 +47,13 @@ impl Table {
     /// The pair of this hash that `is_it`.
     fn find(&self, hash: u64, meter: &Meter, is_it: impl Fn(usize) -> Result<bool>) -> Result<Option<usize>> {
         for probe in 0..self.places.len() {
-            match self.places[self.slot(hash, probe)] {
-                0 => break,
-                i => {
-                    meter.values(1)?;
-                    if is_it(i as usize - 1)? {
-                        return Ok(Some(i as usize - 1));
-                    }
-                }
+            let Place { pair, tag: known } = self.places[self.slot(hash, probe)];
+            if pair == 0 {
+                break;
+            }
+            meter.values(usize::from(probe > FREE))?;
+            if known == tag(hash) && is_it(pair as usize - 1)? {
+                return Ok(Some(pair as usize - 1));
             }
         }
         Ok(None)
@@ -92,10 +106,10 @@ impl Pairs {
     /// A table of twice the size.
     fn tabulate(&mut self, meter: &Meter) -> Result<()> {
         let old = self.table.take().map_or(0, |table| table.places.len());
-        self.charge.remove(old * size_of::<u32>());
+        self.charge.remove(old * size_of::<Place>());
         let size = (self.pairs.len() * 4).next_power_of_two();
-        self.charge.add(size * size_of::<u32>())?;
-        let mut table = Table { places: vec![0; size], hasher: RandomState::new() };
+        self.charge.add(size * size_of::<Place>())?;
+        let mut table = Table { places: vec![Place::default(); size], hasher: RandomState::new() };
         for (i, (key, _)) in self.pairs.iter().enumerate() {
             place(&mut table, key, i, meter)?;
         }
@@ -115,9 +129,13 @@ impl Pairs {
 
 fn place(table: &mut Table, key: &Value, i: usize, meter: &Meter) -> Result<()> {
     let hash = hash(key, &table.hasher, meter)?;
-    let free = (0..table.places.len()).map(|probe| table.slot(hash, probe)).find(|&slot| table.places[slot] == 0);
-    if let Some(slot) = free {
-        table.places[slot] = i as u32 + 1;
+    for probe in 0..table.places.len() {
+        let slot = table.slot(hash, probe);
+        if table.places[slot].pair == 0 {
+            table.places[slot] = Place { pair: i as u32 + 1, tag: tag(hash) };
+            break;
+        }
+        meter.values(usize::from(probe > FREE))?;
     }
     Ok(())
 }
