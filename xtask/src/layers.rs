@@ -17,6 +17,7 @@ const ENGINE_CPU: &str = "inkstone-engine-cpu";
 const GRAPH: &str = "inkstone-graph";
 const KVCACHE: &str = "inkstone-kvcache";
 const MODEL: &str = "inkstone-model";
+const TEMPLATE: &str = "inkstone-template";
 const TEXT: &str = "inkstone-text";
 const GENERATE: &str = "inkstone-generate";
 const FACADE: &str = "inkstone";
@@ -31,14 +32,15 @@ const LAYERS: &[Layer] = &[
     Layer { package: GRAPH, may_use: &[COMPUTE, TENSOR] },
     Layer { package: KVCACHE, may_use: &[COMPUTE, TENSOR] },
     Layer { package: MODEL, may_use: &[GRAPH, GGUF, TENSOR] },
-    Layer { package: TEXT, may_use: &[GGUF] },
+    Layer { package: TEMPLATE, may_use: &[] },
+    Layer { package: TEXT, may_use: &[GGUF, TEMPLATE] },
     Layer { package: GENERATE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT] },
     Layer { package: FACADE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, ENGINE_CPU] },
     Layer { package: CLI, may_use: &[FACADE] },
     // Checks across crates may look at everything.
     Layer {
         package: "inkstone-tests",
-        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
+        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEMPLATE, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
     },
     // What a program outside would use.
     Layer { package: "custom_op", may_use: &[FACADE, ENGINE_CPU] },

@@ -93,7 +93,12 @@ pub(crate) fn find(name: &str) -> Option<&'static Check> {
 fn is_callable(value: &Value) -> bool {
     matches!(
         value,
-        Value::Macro(_) | Value::Loop(_) | Value::Joiner(_) | Value::Method(_) | Value::Function(_) | Value::Undefined(_)
+        Value::Macro(_)
+            | Value::Loop(_)
+            | Value::Joiner(_)
+            | Value::Method(_)
+            | Value::Function(_)
+            | Value::Undefined(_)
     )
 }
 

@@ -5,7 +5,17 @@ use crate::meter::Meter;
 use crate::text::{Builder, Text};
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -62,7 +72,8 @@ impl Date {
         let weekday = (self.weekday + 6) % 7; // from Monday, 0
         let week = (self.day_of_year - 1 - weekday + 10) / 7;
         let weeks = |year: i64| {
-            let first = |year: i64| (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7);
+            let first =
+                |year: i64| (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7);
             // Years that end on a Thursday, or begin on one.
             if first(year) == 4 || first(year - 1) == 3 { 53 } else { 52 }
         };
@@ -123,13 +134,9 @@ impl Date {
             'A' => day.to_string(),
             'b' | 'h' => month[..3].to_string(),
             'B' => month.to_string(),
-            'c' => format!(
-                "{} {} {:2} {hour:02}:{minute:02}:{second:02} {}",
-                &day[..3],
-                &month[..3],
-                self.day,
-                self.year
-            ),
+            'c' => {
+                format!("{} {} {:2} {hour:02}:{minute:02}:{second:02} {}", &day[..3], &month[..3], self.day, self.year)
+            }
             'C' => number(self.year.div_euclid(100), 2, '0'),
             'd' => number(self.day, 2, '0'),
             'D' | 'x' => format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100)),

@@ -39,7 +39,10 @@ fn order_of_numbers(a: Number, b: Number) -> Option<Ordering> {
             }
             // Casts saturate: beyond the range of ints the float decides.
             let whole = b.trunc() as i128;
-            Some(a.cmp(&whole).then_with(|| if b >= 1.7e38 { Ordering::Less } else { 0.0_f64.total_cmp(&(b - b.trunc())) }))
+            Some(
+                a.cmp(&whole)
+                    .then_with(|| if b >= 1.7e38 { Ordering::Less } else { 0.0_f64.total_cmp(&(b - b.trunc())) }),
+            )
         }
     }
 }
@@ -152,11 +155,7 @@ pub(crate) fn order(a: &Value, b: &Value, sign: &str, meter: &Meter) -> Result<O
             }
             Ok(Some(a.len().cmp(&b.len())))
         }
-        _ => wrong(format!(
-            "'{sign}' not supported between instances of '{}' and '{}'",
-            a.type_name(),
-            b.type_name()
-        )),
+        _ => wrong(format!("'{sign}' not supported between instances of '{}' and '{}'", a.type_name(), b.type_name())),
     }
 }
 
@@ -206,9 +205,7 @@ pub(crate) fn contains(hay: &Value, needle: &Value, env: &Env) -> Result<bool> {
 /// Lists and dicts are no keys, nor is a tuple that has one.
 pub(crate) fn check_hashable(value: &Value, meter: &Meter) -> Result<()> {
     match value {
-        Value::List(_) | Value::Dict(_) | Value::View(..) => {
-            wrong(format!("unhashable type: '{}'", value.type_name()))
-        }
+        Value::List(_) | Value::Dict(_) | Value::View(..) => wrong(format!("unhashable type: '{}'", value.type_name())),
         Value::Tuple(seq) => {
             meter.values(seq.len())?;
             seq.iter().try_for_each(|value| check_hashable(value, meter))

@@ -148,4 +148,3 @@ fn strftime_now(env: &Env, args: Args) -> Result<Value> {
     clock::format(env.now, format, &mut out, &env.meter)?;
     Ok(Value::Text(out.finish()?))
 }
-

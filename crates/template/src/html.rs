@@ -72,14 +72,41 @@ pub(crate) fn stripped_of_tags(text: &Text, env: &Env) -> Result<Text> {
 
 /// References to characters that are known by name.
 const NAMED: &[(&str, &str)] = &[
-    ("amp", "&"), ("AMP", "&"), ("lt", "<"), ("LT", "<"), ("gt", ">"), ("GT", ">"), ("quot", "\""), ("QUOT", "\""),
-    ("apos", "'"), ("nbsp", "\u{A0}"), ("copy", "©"), ("reg", "®"), ("trade", "™"), ("hellip", "…"), ("mdash", "—"),
-    ("ndash", "–"), ("lsquo", "‘"), ("rsquo", "’"), ("ldquo", "“"), ("rdquo", "”"), ("laquo", "«"), ("raquo", "»"),
-    ("bull", "•"), ("middot", "·"), ("deg", "°"), ("euro", "€"), ("pound", "£"), ("sect", "§"), ("times", "×"),
+    ("amp", "&"),
+    ("AMP", "&"),
+    ("lt", "<"),
+    ("LT", "<"),
+    ("gt", ">"),
+    ("GT", ">"),
+    ("quot", "\""),
+    ("QUOT", "\""),
+    ("apos", "'"),
+    ("nbsp", "\u{A0}"),
+    ("copy", "©"),
+    ("reg", "®"),
+    ("trade", "™"),
+    ("hellip", "…"),
+    ("mdash", "—"),
+    ("ndash", "–"),
+    ("lsquo", "‘"),
+    ("rsquo", "’"),
+    ("ldquo", "“"),
+    ("rdquo", "”"),
+    ("laquo", "«"),
+    ("raquo", "»"),
+    ("bull", "•"),
+    ("middot", "·"),
+    ("deg", "°"),
+    ("euro", "€"),
+    ("pound", "£"),
+    ("sect", "§"),
+    ("times", "×"),
 ];
 /// Those that need no semicolon.
-const BARE: &[&str] = &["amp", "AMP", "lt", "LT", "gt", "GT", "quot", "QUOT", "nbsp", "copy", "reg", "laquo", "raquo",
-    "middot", "deg", "pound", "sect", "times"];
+const BARE: &[&str] = &[
+    "amp", "AMP", "lt", "LT", "gt", "GT", "quot", "QUOT", "nbsp", "copy", "reg", "laquo", "raquo", "middot", "deg",
+    "pound", "sect", "times",
+];
 
 fn unescape(text: &Text, env: &Env) -> Result<Text> {
     let whole = text.as_str();

@@ -164,7 +164,8 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let text = cleaned(text)?;
     let bare = text.trim_start_matches(['+', '-']);
     let named = ["inf", "infinity", "nan"].iter().any(|name| bare.eq_ignore_ascii_case(name));
-    let numeric = !bare.is_empty() && bare.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let numeric =
+        !bare.is_empty() && bare.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     if named || numeric { text.parse().ok() } else { None }
 }
 

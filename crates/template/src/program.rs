@@ -1,8 +1,8 @@
 //! Flat code: what a template is compiled to.
 
+use crate::checks::Check;
 use crate::filters::Filter;
 use crate::parse::ast::{Binary, Comparison, Literal};
-use crate::checks::Check;
 
 /// Where a variable lies: so many functions further out, and in which slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,8 @@ impl Template {
     /// ```
     pub fn reads(&self, name: &str) -> bool {
         let (_, program) = &*self.compiled;
-        let is_it = |&constant: &u32| matches!(&program.constants[constant as usize], Literal::Text(text) if text == name);
+        let is_it =
+            |&constant: &u32| matches!(&program.constants[constant as usize], Literal::Text(text) if text == name);
         program.externals.iter().any(is_it)
     }
 
@@ -191,9 +192,7 @@ impl Renderer<'_> {
     pub fn render(self) -> Result<Output, Error> {
         let (source, program) = &*self.template.compiled;
         let Renderer { env, variables, .. } = self;
-        let external = |name: &str| {
-            variables.get(name).cloned().or_else(|| globals::find(name).map(Value::Function))
-        };
+        let external = |name: &str| variables.get(name).cloned().or_else(|| globals::find(name).map(Value::Function));
         let placed = |fail: Box<Fail>| Error::new(*fail, source, 0);
         let Written { out, generated } = machine::run(program, source, &env, external)?;
         let (text, runs) = out.into_parts().map_err(placed)?;

@@ -25,7 +25,8 @@ pub(crate) fn range(len: usize, parts: [Option<&Value>; 3]) -> Result<(usize, us
         None => default,
         Some(at) => (if at < 0 { at + len } else { at }).clamp(low, high),
     };
-    let (start, stop) = if step > 0 { (bound(start, low), bound(stop, high)) } else { (bound(start, high), bound(stop, low)) };
+    let (start, stop) =
+        if step > 0 { (bound(start, low), bound(stop, high)) } else { (bound(start, high), bound(stop, low)) };
     let between = if step > 0 { stop - start } else { start - stop };
     let taken = if between <= 0 { 0 } else { (between - 1) / step.abs() + 1 };
     Ok(if taken == 0 { (0, 0, 1) } else { (start as usize, taken as usize, step) })

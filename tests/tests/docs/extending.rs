@@ -1,5 +1,5 @@
 //! docs/extending.md is followed with everything that there is: each file that its lists name is there, and each line
-//! that they ask for is in it, for every op, kernel, fusion, format, architecture, engine and pre-tokenizer. Code that the page
+//! that they ask for is in it, for every op, kernel, fusion, format, architecture, engine, pre-tokenizer and filter. Code that the page
 //! shows is that of the file it names.
 
 use inkstone::compute::{Engine, EngineOptions, Pattern};
@@ -36,6 +36,9 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
     });
     let formats = DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some());
     let engines = engines::names().into_iter().filter(|name| name != "reference").collect();
+    let table = read("crates/template/src/filters/mod.rs");
+    let filters =
+        table.split("row(\"").skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned());
     let pre = stems("tests/oracle/tokenizers/pre").into_iter().filter(|name| name != "texts" && name != "pairs");
     BTreeMap::from([
         ("An op", ops),
@@ -46,6 +49,7 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
         ("An architecture", owned(arch::architectures().collect())),
         ("An engine", engines),
         ("A pre-tokenizer", pre.collect()),
+        ("A filter of chat templates", filters.collect()),
     ])
 }
 

@@ -9,7 +9,8 @@ use crate::text::{Builder, Origin, Text};
 use crate::value::Value;
 
 pub(super) fn tojson(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    let [ascii, indent, separators, sort] = args.bind("tojson", ["ensure_ascii", "indent", "separators", "sort_keys"])?;
+    let [ascii, indent, separators, sort] =
+        args.bind("tojson", ["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let indent = match indent {
         None | Some(Value::None) => None,
         Some(Value::Text(text)) => Some(text.clone()),

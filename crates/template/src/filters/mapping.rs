@@ -43,7 +43,8 @@ pub(super) fn map(env: &Env, value: &Value, args: Args) -> Result<Value> {
         if matches!(values, Values::Nothing) {
             return Ok(Box::new(|_| Ok(None)));
         }
-        let of_attribute = args.positional.is_empty() && args.named.iter().any(|(name, _)| name.as_str() == "attribute");
+        let of_attribute =
+            args.positional.is_empty() && args.named.iter().any(|(name, _)| name.as_str() == "attribute");
         if of_attribute {
             let [attribute, default] = args.bind("map", ["attribute", "default"])?;
             let path = attribute.map_or_else(|| Path::itself(env), |attribute| Path::of(attribute, env))?;

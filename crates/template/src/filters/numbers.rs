@@ -81,7 +81,11 @@ pub(super) fn round(_: &Env, value: &Value, args: Args) -> Result<Value> {
         return match value {
             Value::Float(n) => {
                 let rounded = number::rounded(*n, digits);
-                if rounded.is_infinite() && n.is_finite() { wrong("rounded value too large to represent") } else { Ok(Value::Float(rounded)) }
+                if rounded.is_infinite() && n.is_finite() {
+                    wrong("rounded value too large to represent")
+                } else {
+                    Ok(Value::Float(rounded))
+                }
             }
             Value::Undefined(undefined) => undefined.used(),
             other => match number::int(other) {

@@ -124,7 +124,13 @@ fn path_of(attribute: Option<&Value>, env: &Env) -> Result<Path> {
     }
 }
 
-fn extreme(env: &Env, value: &Value, args: Args, of: &str, better: fn(&Value, &Value, &Env) -> Result<bool>) -> Result<Value> {
+fn extreme(
+    env: &Env,
+    value: &Value,
+    args: Args,
+    of: &str,
+    better: fn(&Value, &Value, &Env) -> Result<bool>,
+) -> Result<Value> {
     let [case, attribute] = args.bind(of, ["case_sensitive", "attribute"])?;
     let (case, path) = (flag(case, false), path_of(attribute, env)?);
     let mut values = Values::of(value)?;

@@ -102,7 +102,11 @@ impl Formatter<'_> {
         }
         match &value {
             Value::Text(text) if text.is_safe() => {
-                if spec.is_empty() { Ok(text.clone()) } else { wrong("unsupported format specification for Markup") }
+                if spec.is_empty() {
+                    Ok(text.clone())
+                } else {
+                    wrong("unsupported format specification for Markup")
+                }
             }
             value => html::escape(&formatted(value, &spec, self.env)?, self.env),
         }
@@ -151,7 +155,9 @@ impl Formatter<'_> {
                 value = access::attribute(&value, &name.sub(&behind[..end]), self.env)?;
                 rest = &behind[end..];
             } else {
-                let Some((key, behind)) = rest[1..].split_once(']') else { return wrong("missing ']' in format string") };
+                let Some((key, behind)) = rest[1..].split_once(']') else {
+                    return wrong("missing ']' in format string");
+                };
                 if key.is_empty() {
                     return wrong("empty attribute in format string");
                 }

@@ -65,7 +65,11 @@ fn parse(spec: &str) -> Result<Spec> {
         }
     }
     parsed.kind = chars.next();
-    if chars.next().is_some() { wrong(format!("invalid format specifier '{}'", crate::error::shortened(spec, 40))) } else { Ok(parsed) }
+    if chars.next().is_some() {
+        wrong(format!("invalid format specifier '{}'", crate::error::shortened(spec, 40)))
+    } else {
+        Ok(parsed)
+    }
 }
 
 /// What `format(value, spec)` gives.
@@ -102,7 +106,12 @@ fn of_text(text: &Text, spec: Spec, env: &Env) -> Result<Text> {
         None | Some('s') => {}
         Some(kind) => return wrong(format!("unknown format code '{kind}' for object of type 'str'")),
     }
-    if spec.sign.is_some() || spec.alternate || spec.no_negative_zero || spec.grouping.is_some() || spec.align == Some('=') {
+    if spec.sign.is_some()
+        || spec.alternate
+        || spec.no_negative_zero
+        || spec.grouping.is_some()
+        || spec.align == Some('=')
+    {
         return wrong("a sign, '=', '#', 'z', ',' or '_' is not allowed in the format of a text");
     }
     env.meter.bytes(text.len())?;
@@ -139,7 +148,8 @@ fn padded(head: Text, body: Text, spec: Spec, env: &Env) -> Result<Text> {
 fn grouped(digits: &str, each: usize, spec: Spec, head: usize, tail: usize) -> String {
     let Some(separator) = spec.grouping else { return digits.to_string() };
     let mut digits = digits.to_string();
-    let zeros = spec.fill.is_none() && spec.zero && spec.align.is_none() || spec.fill == Some('0') && spec.align == Some('=');
+    let zeros =
+        spec.fill.is_none() && spec.zero && spec.align.is_none() || spec.fill == Some('0') && spec.align == Some('=');
     if zeros {
         let room = spec.width.saturating_sub(head + tail);
         // A separator comes before a digit only, so the width may be passed by one.
@@ -293,7 +303,11 @@ fn general(n: f64, precision: usize, alternate: bool, as_str: bool) -> String {
     // As `str` an exponent comes sooner: a digit behind the point has to have room.
     let most = precision as i64 - i64::from(as_str);
     let cut = |digits: &str| {
-        if alternate || !digits.contains('.') { digits.to_string() } else { digits.trim_end_matches('0').trim_end_matches('.').to_string() }
+        if alternate || !digits.contains('.') {
+            digits.to_string()
+        } else {
+            digits.trim_end_matches('0').trim_end_matches('.').to_string()
+        }
     };
     if exponent < -4 || exponent >= most {
         return scientific(&format!("{}e{exponent}", cut(digits)), "");

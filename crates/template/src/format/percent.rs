@@ -17,7 +17,8 @@ pub(crate) fn with_value(text: &Text, value: &Value, env: &Env) -> Result<Text> 
     match value {
         Value::Tuple(seq) => filled(text, seq.clone(), None, env),
         other => {
-            let mapping = !matches!(other, Value::Text(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None);
+            let mapping =
+                !matches!(other, Value::Text(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None);
             filled(text, Seq::new(&env.meter, vec![other.clone()])?, mapping.then_some(other), env)
         }
     }
@@ -234,7 +235,13 @@ fn int(value: &Value, kind: char, spec: &Spec, out: &mut Builder, env: &Env) -> 
     body.repeat(&zero, spec.precision.unwrap_or(0).saturating_sub(digits.len()))?;
     body.own(&digits)?;
     let head = format!("{}{}", sign(n < 0, spec), if spec.alternate { prefix } else { "" });
-    padded(&head, &body.finish()?, Spec { zero: spec.zero, left: spec.left, width: spec.width, ..Spec::default() }, out, env)
+    padded(
+        &head,
+        &body.finish()?,
+        Spec { zero: spec.zero, left: spec.left, width: spec.width, ..Spec::default() },
+        out,
+        env,
+    )
 }
 
 fn float(value: &Value, kind: char, spec: &Spec, out: &mut Builder, env: &Env) -> Result<()> {

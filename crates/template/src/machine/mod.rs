@@ -413,4 +413,3 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 }
-

@@ -83,8 +83,7 @@ const DICT: Table = &[
     ("keys", containers::keys),
     ("values", containers::values),
 ];
-const LIST: Table =
-    &[("copy", containers::itself), ("count", containers::count), ("index", containers::index)];
+const LIST: Table = &[("copy", containers::itself), ("count", containers::count), ("index", containers::index)];
 const TUPLE: Table = &[("count", containers::count), ("index", containers::index)];
 const LOOP: Table = &[("changed", containers::changed), ("cycle", containers::cycle)];
 const DICT_FUNCTION: Table = &[("fromkeys", containers::fromkeys)];
@@ -93,14 +92,38 @@ const CYCLER: Table = &[("next", containers::next), ("reset", containers::reset)
 /// What changes a value, and what leads out of the sandbox.
 const HIDDEN_OF_TEXT: &[&str] = &["encode", "format_map", "maketrans", "translate"];
 const HIDDEN_OF_DICT: &[&str] = &["clear", "fromkeys", "pop", "popitem", "setdefault", "update"];
-const HIDDEN_OF_LIST: &[&str] =
-    &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
+const HIDDEN_OF_LIST: &[&str] = &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
 /// What every object of Python has.
 const HIDDEN: &[&str] = &[
-    "__class__", "__delattr__", "__dict__", "__dir__", "__doc__", "__eq__", "__format__", "__ge__", "__getattribute__",
-    "__getitem__", "__getstate__", "__gt__", "__hash__", "__init__", "__init_subclass__", "__iter__", "__le__",
-    "__len__", "__lt__", "__module__", "__ne__", "__new__", "__reduce__", "__reduce_ex__", "__repr__", "__setattr__",
-    "__sizeof__", "__str__", "__subclasshook__",
+    "__class__",
+    "__delattr__",
+    "__dict__",
+    "__dir__",
+    "__doc__",
+    "__eq__",
+    "__format__",
+    "__ge__",
+    "__getattribute__",
+    "__getitem__",
+    "__getstate__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__init_subclass__",
+    "__iter__",
+    "__le__",
+    "__len__",
+    "__lt__",
+    "__module__",
+    "__ne__",
+    "__new__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setattr__",
+    "__sizeof__",
+    "__str__",
+    "__subclasshook__",
 ];
 
 /// Whether dicts have a method of this name, also one that is hidden.
@@ -176,7 +199,11 @@ fn optional_int(value: Option<&Value>, what: &str) -> Result<Option<i128>> {
 /// A width or a count: memory limits come long before its end.
 fn width(value: &Value, what: &str) -> Result<usize> {
     let n = value.as_int(what)?;
-    if n > i128::from(u32::MAX) { wrong(format!("{what} is {n}, allowed: at most {}", u32::MAX)) } else { Ok(n.max(0) as usize) }
+    if n > i128::from(u32::MAX) {
+        wrong(format!("{what} is {n}, allowed: at most {}", u32::MAX))
+    } else {
+        Ok(n.max(0) as usize)
+    }
 }
 
 #[cfg(test)]

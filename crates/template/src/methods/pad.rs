@@ -12,7 +12,8 @@ fn padded(text: &Text, left: usize, right: usize, fill: &Text, env: &Env) -> Res
     if left + right == 0 {
         return Ok(text.clone());
     }
-    let mut out = Builder::with_capacity(&env.meter, text.len().saturating_add((left + right).saturating_mul(fill.len())))?;
+    let mut out =
+        Builder::with_capacity(&env.meter, text.len().saturating_add((left + right).saturating_mul(fill.len())))?;
     out.repeat(fill, left)?;
     out.text(text)?;
     out.repeat(fill, right)?;

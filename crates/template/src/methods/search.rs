@@ -26,7 +26,12 @@ fn between(text: &Text, start: Option<&Value>, end: Option<&Value>) -> Result<Op
 }
 
 /// What to look for, and where.
-fn sought<'a>(env: &Env, value: &'a Value, args: &Args<'a>, of: &str) -> Result<(&'a Text, &'a Text, Option<Range<usize>>)> {
+fn sought<'a>(
+    env: &Env,
+    value: &'a Value,
+    args: &Args<'a>,
+    of: &str,
+) -> Result<(&'a Text, &'a Text, Option<Range<usize>>)> {
     let [needle, start, end] = args.positional(of)?;
     let (text, needle) = (own(value)?, needed(needle, of, "sub")?.as_text("sub")?);
     env.meter.scan(text.len())?;

@@ -147,7 +147,11 @@ pub(super) fn join(env: &Env, value: &Value, args: Args) -> Result<Value> {
         if i > 0 {
             out.text(text)?;
         }
-        if text.is_safe() { out.text(&html::escape(part, env)?)? } else { out.text(part)? }
+        if text.is_safe() {
+            out.text(&html::escape(part, env)?)?
+        } else {
+            out.text(part)?
+        }
         i += 1;
     }
     Ok(Value::Text(out.finish()?.safe(text.is_safe())))

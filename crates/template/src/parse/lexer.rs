@@ -89,9 +89,10 @@ impl<'s> Lexer<'s> {
     /// Text up to the next tag, and the tag.
     fn text_and_tag(&mut self) -> Result<(), Error> {
         let start = self.at;
-        let opens = self.rest().match_indices('{').find(|(i, _)| {
-            matches!(self.rest().as_bytes().get(i + 1), Some(b'%' | b'{' | b'#'))
-        });
+        let opens = self
+            .rest()
+            .match_indices('{')
+            .find(|(i, _)| matches!(self.rest().as_bytes().get(i + 1), Some(b'%' | b'{' | b'#')));
         let Some((before, _)) = opens else {
             self.data(start, self.source.len());
             self.at = self.source.len();

@@ -31,9 +31,8 @@ pub(super) fn number(source: &str) -> Result<(Tok<'static>, usize), String> {
 
 /// The end of digits, with `_` between them.
 fn digits(bytes: &[u8], start: usize, radix: u32) -> usize {
-    let is_digit = |at: usize| bytes.get(at).is_some_and(|&b| {
-        if radix == 1 { b == b'0' } else { (b as char).is_digit(radix) }
-    });
+    let is_digit =
+        |at: usize| bytes.get(at).is_some_and(|&b| if radix == 1 { b == b'0' } else { (b as char).is_digit(radix) });
     let mut at = start;
     while is_digit(at) || at < bytes.len() && bytes[at] == b'_' && is_digit(at + 1) && (at > start || start > 0) {
         at += 1;

@@ -8,7 +8,7 @@ mod statement;
 
 use crate::error::{Error, Fail, Kind};
 use ast::{Ast, ExprId, Stmt};
-use lexer::{Lexer, Token, Tok};
+use lexer::{Lexer, Tok, Token};
 
 /// Expressions and statements inside each other. Whoever reads the tree may recurse so far.
 pub(crate) const DEEPEST: usize = 100;
@@ -34,8 +34,7 @@ pub(crate) fn normalized(source: &str) -> String {
 /// Parses a normalized source.
 pub(crate) fn parse(source: &str) -> Result<Parsed, Error> {
     let tokens = Lexer::new(source).tokens()?;
-    let mut parser =
-        Parser { source, tokens, at: 0, ast: Ast::default(), depth: 0, loops: 0, open: Vec::new() };
+    let mut parser = Parser { source, tokens, at: 0, ast: Ast::default(), depth: 0, loops: 0, open: Vec::new() };
     let body = parser.body(&[])?;
     Ok(Parsed { ast: parser.ast, body })
 }

@@ -9,8 +9,7 @@ use crate::error::Error;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Tags of Jinja that chat templates have no use for: they load files, or change values.
-const REFUSED: [&str; 9] =
-    ["block", "include", "import", "from", "extends", "autoescape", "trans", "do", "debug"];
+const REFUSED: [&str; 9] = ["block", "include", "import", "from", "extends", "autoescape", "trans", "do", "debug"];
 
 impl Parser<'_> {
     /// Text and tags, up to a tag whose first word is one of `ends`, which stays; without ends, to the end of the source.
@@ -265,4 +264,3 @@ impl Parser<'_> {
         Ok(Target::Name(name))
     }
 }
-

@@ -118,8 +118,7 @@ fn some_renderings_are_equal_in_full() {
     let mut wrong = Vec::new();
     let texts = texts.as_object().unwrap();
     for (key, wanted) in texts {
-        let [name, conversation, with, variables, answer] =
-            key.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let [name, conversation, with, variables, answer] = key.split(' ').collect::<Vec<_>>().try_into().unwrap();
         assert_eq!((with, variables), ("tools", "-"), "{key}");
         let request = Request {
             messages: data["conversations"][conversation].as_array().unwrap(),
@@ -149,12 +148,14 @@ mod sha256 {
     ];
 
     pub fn hex(data: &[u8]) -> String {
-        let mut h: [u32; 8] = [
-            0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-        ];
+        let mut h: [u32; 8] =
+            [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
         let mut padded = data.to_vec();
         padded.push(0x80);
-        padded.resize(padded.len().div_ceil(64) * 64 + if padded.len() % 64 > 56 || padded.len() % 64 == 0 { 64 } else { 0 }, 0);
+        padded.resize(
+            padded.len().div_ceil(64) * 64 + if padded.len() % 64 > 56 || padded.len() % 64 == 0 { 64 } else { 0 },
+            0,
+        );
         let end = padded.len();
         padded[end - 8..].copy_from_slice(&(data.len() as u64 * 8).to_be_bytes());
         for block in padded.chunks(64) {
@@ -171,11 +172,7 @@ mod sha256 {
             for i in 0..64 {
                 let [a, b, c, d, e, f, g, last] = s;
                 let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-                let t1 = last
-                    .wrapping_add(s1)
-                    .wrapping_add((e & f) ^ (!e & g))
-                    .wrapping_add(K[i])
-                    .wrapping_add(w[i]);
+                let t1 = last.wrapping_add(s1).wrapping_add((e & f) ^ (!e & g)).wrapping_add(K[i]).wrapping_add(w[i]);
                 let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
                 let t2 = s0.wrapping_add((a & b) ^ (a & c) ^ (b & c));
                 s = [t1.wrapping_add(t2), a, b, c, d.wrapping_add(t1), e, f, g];
