@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod common;
 
-use common::greedy::{BOMBS, ENDLESS, whole};
+use common::greedy::{BOMBS, ENDLESS, MUCH, whole};
 use common::{Request, read};
 use inkstone_template::{Error, Kind, Limits, Output, Template};
 use serde_json::{Value, json};
@@ -76,42 +76,6 @@ fn most(run: impl FnOnce()) -> usize {
 fn rendered(source: &str, messages: &[Value], limits: Limits) -> Result<Output, Error> {
     Request { messages, limits, ..Request::default() }.render(&Template::new(source)?)
 }
-
-/// What uses much of each way to make values, and fits.
-const MUCH: &[&str] = &[
-    "{{ range(3000) | map('string') | join(', ') }}",
-    "{{ range(3000) | list | sort(reverse=true) | join }}",
-    "{{ (messages[0].content * 9).split() | sort | unique | list | length }}",
-    "{{ (messages[0].content * 9).replace('o', 'oo') | length }}",
-    "{{ [messages, messages] | tojson(indent=2) | length }}",
-    "{{ (messages[0].content ~ 'é') | tojson(ensure_ascii=true) | length }}",
-    "{{ '%s|%-90s|%r' % (messages[0].content, messages, messages) }}",
-    "{{ '{}|{:>90}|{!r}'.format(messages[0].content, 'a', messages) }}",
-    "{{ '{:.900f}|{:,d}'.format(1.5, 10 ** 30) }}",
-    "{{ messages[0].content[::-1] }}{{ messages[0].content[3:90:7] }}",
-    "{{ range(3000) | groupby('real') | length }}",
-    "{{ range(3000) | batch(7, 0) | list | tojson }}",
-    "{{ range(3000) | slice(7, 0) | list | tojson }}",
-    "{{ dict.fromkeys(range(3000)) | dictsort | length }}",
-    "{{ messages[0].content | upper | title | capitalize | swapcase if false else messages[0].content.swapcase() }}",
-    "{{ messages[0].content | wordwrap(9) | indent(4) | center(9000) | urlencode | striptags }}",
-    "{{ messages[0].content | e | forceescape }}{{ {'a': messages[0].content} | xmlattr }}",
-    "{% macro m(n) %}{{ n }}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(90) }}",
-    "{% macro m() %}{{ varargs | length }}{{ kwargs | length }}{% endmacro %}{{ m(*range(999), **dict.fromkeys(range(999) | map('string'), 1)) }}",
-    "{% macro m() %}{% for i in range(9) %}{{ caller(i) }}{% endfor %}{% endmacro %}{% call(i) m() %}{{ i }}{{ messages[0].content }}{% endcall %}",
-    "{% set x %}{% for i in range(999) %}{{ i }}{% endfor %}{% endset %}{{ x ~ x }}",
-    "{% filter upper %}{% for i in range(99) %}{{ messages[0].content[:9] }}{% endfor %}{% endfilter %}",
-    "{% for x in [[1, [2]], [[3]]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}",
-    "{% for x in range(999) if x % 2 %}{{ loop.length }}{{ loop.nextitem }}{{ loop.changed(x) }}{% endfor %}",
-    "{% for i in range(99) %}{% generation %}{{ messages[0].content[:3] }}{% endgeneration %}{% endfor %}",
-    "{% for i in range(999) %}{{ messages[0].content[i] }}.{% endfor %}",
-    "{% set ns = namespace(a=[]) %}{% for i in range(300) %}{% set ns.a = ns.a + [i] %}{% endfor %}{{ ns.a }}",
-    "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}{% set c = cycler(1, 2) %}{{ c.next() }}{{ joiner()() }}",
-    "{{ [1] | map('abs') }}{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | first | length }}",
-    "{{ messages[0].content.splitlines(true) | list }}{{ messages[0].content.partition(' ') }}",
-    "{{ strftime_now('%A %d %B %Y') }}{{ messages[0].items() | list }}{{ nothing }}{{ messages[0].nothing }}",
-    "{{ 'a' if false }}{{ [messages[0].content.upper, range, namespace()] }}",
-];
 
 fn message() -> [Value; 1] {
     [json!({"role": "user", "content": "The quick <b>fox</b> jumps over\nthe naïve dog. ".repeat(40)})]

@@ -343,8 +343,7 @@ fn d04_deep_values_are_used_or_refused() {
                         let made = deeper.replace("ns.x", &format!("ns.{name}"));
                         format!("{{% for i in range({times}) %}}{{% set ns.{name} = {made} %}}{{% endfor %}}")
                     };
-                    let source =
-                        format!("{{% set ns = namespace(x=1, y=1) %}}{}{}{used}", grow("x"), grow("y"));
+                    let source = format!("{{% set ns = namespace(x=1, y=1) %}}{}{}{used}", grow("x"), grow("y"));
                     let limits = if times == 90_000 { ample() } else { Limits::default() };
                     if let Err(error) = rendered(&source, &[], limits) {
                         assert_ne!(error.kind(), Kind::Syntax, "{source}: {error}");
@@ -359,9 +358,8 @@ fn d04_deep_values_are_used_or_refused() {
 #[test]
 fn d04_chains_through_what_is_kept_are_bounded() {
     in_small_thread(|| {
-        let body = |kept: &str| {
-            format!("{{% set ns = namespace(x=(1,)) %}}{{% for i in range(90000) %}}{kept}{{% endfor %}}")
-        };
+        let body =
+            |kept: &str| format!("{{% set ns = namespace(x=(1,)) %}}{{% for i in range(90000) %}}{kept}{{% endfor %}}");
         for kept in [
             "{% set g = [ns] | map(attribute='x') | unique %}{% set y = g | first %}{% set ns.x = (g,) %}",
             "{% set g = [ns, ns] | map(attribute='x') | batch(1) %}{% set y = g | first %}{% set ns.x = (g,) %}",
@@ -382,7 +380,8 @@ fn d04_chains_through_what_is_kept_are_bounded() {
 #[test]
 fn d04_rings_neither_hang_nor_leak() {
     in_small_thread(|| {
-        let chain = "{% set ns = namespace(x=1) %}{% for i in range(90000) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}";
+        let chain =
+            "{% set ns = namespace(x=1) %}{% for i in range(90000) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}";
         for source in [
             "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}{{ ns == ns }}{{ ns.x.x.x.x is defined }}",
             "{% set ns = namespace() %}{% set ns.x = [ns, {'a': ns}] %}{{ ns }}{{ ns.x == ns.x }}",
@@ -489,7 +488,11 @@ fn d06_nothing_leads_out_of_the_sandbox() {
 
 #[test]
 fn d06_namespaces_have_no_attributes_with_underscores() {
-    for source in ["{% set ns = namespace() %}{% set ns.__class__ = 1 %}", "{{ namespace(__init__=1) }}", "{{ namespace({'_a': 1}) }}"] {
+    for source in [
+        "{% set ns = namespace() %}{% set ns.__class__ = 1 %}",
+        "{{ namespace(__init__=1) }}",
+        "{{ namespace({'_a': 1}) }}",
+    ] {
         assert_eq!(small(source).unwrap_err().kind(), Kind::Sandbox, "{source}");
     }
 }
@@ -504,7 +507,9 @@ fn d06_no_address_is_printed() {
     let first = text(source);
     assert!(!first.contains("0x") && !first.contains(" at "), "{first}");
     assert_eq!(first, text(source));
-    for wrong in ["{{ [1] | map('abs') + 1 }}", "{{ range + 1 }}", "{{ namespace() + 1 }}", "{{ messages | tojson + 1 }}"] {
+    for wrong in
+        ["{{ [1] | map('abs') + 1 }}", "{{ range + 1 }}", "{{ namespace() + 1 }}", "{{ messages | tojson + 1 }}"]
+    {
         let error = small(wrong).unwrap_err();
         assert!(!error.message().contains("0x"), "{error}");
     }

@@ -2,4 +2,8 @@
 
 mod bad_inputs;
 mod common;
+mod corpus;
 mod golden;
+
+#[path = "../../../../fuzz/checks/template.rs"]
+mod fuzzed;

@@ -151,7 +151,8 @@ pub fn size(value: &Value) -> (usize, usize) {
 
 /// The limits of a conversation.
 pub fn limits(messages: &[Value]) -> Limits {
-    let (values, bytes) = messages.iter().map(|message| size(&seen(message))).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let (values, bytes) =
+        messages.iter().map(|message| size(&seen(message))).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     Limits::for_conversation(messages.len(), values, bytes)
 }
 
