@@ -240,3 +240,29 @@ fn signals_end_any_template_at_once() {
         assert_eq!((ran.code, ran.text()), (Some(130), ""), "{command} {signal}: {}", ran.stderr);
     }
 }
+
+/// The least address space in kilobytes that a command needs, to 4 MB.
+#[cfg(target_os = "linux")]
+fn least_address_space(arguments: &str) -> u64 {
+    let works = |kilobytes: u64| {
+        let mut shell = std::process::Command::new("sh");
+        shell.env("INKSTONE", program().get_program()).stdin(Stdio::null());
+        shell.arg("-c").arg(format!("ulimit -v {kilobytes}; exec \"$INKSTONE\" {arguments}"));
+        shell.output().unwrap().status.success()
+    };
+    let (mut low, mut high) = (10_000, 2_000_000);
+    assert!(works(high), "{arguments}");
+    while high - low > 4_000 {
+        let middle = low.midpoint(high);
+        if works(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+/// A template needs no stack and no memory of its own that is worth mentioning.
+#[cfg(target_os = "linux")]
+#[test]
+fn chat_needs_at_most_100_mb_more_than_run() {
+    let (run, chat) = (least_address_space("run Hello -n 1 -t 1"), least_address_space("chat Hello -n 1 -t 1"));
+    assert!(chat <= run + 100_000, "run {run} kB, chat {chat} kB");
+}

@@ -10,13 +10,18 @@ const UP: &str = "\x1b[A";
 /// What stands before each line.
 const PROMPT: &str = "> ";
 
-/// Types each text when what it waits for is shown; all that was shown, and the exit code.
+/// Types each text when what it waits for is shown; all that `chat` has shown, and the exit code.
 fn typed(arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
+    on_terminal(&[&["chat"], arguments].concat(), steps, &[])
+}
+
+/// The same of any command, with variables of the environment.
+fn on_terminal(arguments: &[&str], steps: &[(&str, &str)], variables: &[(&str, &str)]) -> Option<(String, i32)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/type.py");
     let steps = serde_json::to_string(steps).unwrap();
     let mut python = Command::new("python3");
-    python.arg(script).arg(steps).arg(env!("CARGO_BIN_EXE_inkstone")).arg("chat").args(arguments);
-    let Ok(output) = python.env("TERM", "xterm").output() else {
+    python.arg(script).arg(steps).arg(env!("CARGO_BIN_EXE_inkstone")).args(arguments);
+    let Ok(output) = python.env("TERM", "xterm").envs(variables.iter().copied()).output() else {
         println!("not present: python3");
         return None;
     };
@@ -109,4 +114,17 @@ fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
 fn ctrl_d_ends_a_conversation() {
     let Some((shown, code)) = typed(&[], &[(PROMPT, CTRL_D)]) else { return };
     assert_eq!(code, 0, "{shown}");
+}
+
+#[test]
+fn what_a_template_wrote_is_dim() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chat.json");
+    std::fs::write(&file, r#"[{"role": "user", "content": "Hello\u001b[2J"}]"#).unwrap();
+    let arguments = ["template", "--no-answer", "--messages", file.to_str().unwrap()];
+    let Some((shown, code)) = on_terminal(&arguments, &[], &[]) else { return };
+    let wanted = "\x1b[2m<|startoftext|><|im_start|>user\r\n\x1b[0mHello\\u{1b}[2J\x1b[2m<|im_end|>\r\n\x1b[0m";
+    assert_eq!((shown.as_str(), code), (wanted, 0));
+    let Some((plain, _)) = on_terminal(&arguments, &[], &[("NO_COLOR", "1")]) else { return };
+    assert_eq!(plain, "<|startoftext|><|im_start|>user\r\nHello\\u{1b}[2J<|im_end|>\r\n");
 }
