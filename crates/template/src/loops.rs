@@ -183,7 +183,10 @@ impl Loop {
             "index" => int(given),
             "index0" => Value::Int(given as i128 - 1),
             "first" => Value::Bool(given == 1),
-            "last" => Value::Bool(self.peek(env)?.is_none()),
+            "last" => Value::Bool(match self.length.get() {
+                Some(length) => given >= length,
+                None => self.peek(env)?.is_none(),
+            }),
             "length" => int(self.count(env)?),
             "revindex" => Value::Int(self.count(env)? as i128 - given as i128 + 1),
             "revindex0" => Value::Int(self.count(env)? as i128 - given as i128),

@@ -215,15 +215,14 @@ impl Builder {
     fn reallocate(&mut self, capacity: usize) -> Result<()> {
         check_length(capacity)?;
         let old = self.data.capacity();
+        // Both may be there while the bytes are moved.
         self.charge.add(capacity)?;
-        // Both are there while the bytes are moved.
-        let mut data = String::new();
-        if data.try_reserve_exact(capacity).is_err() {
+        if capacity < old {
+            self.data.shrink_to(capacity);
+        } else if self.data.try_reserve_exact(capacity - self.data.len()).is_err() {
             self.charge.remove(capacity);
             return wrong("no memory for a text");
         }
-        data.push_str(&self.data);
-        self.data = data;
         self.charge.remove(old);
         Ok(())
     }
