@@ -13,6 +13,10 @@ use std::rc::Rc;
 /// `value.name`: an attribute, else an item.
 pub(crate) fn attribute(value: &Value, name: &Text, env: &Env) -> Result<Value> {
     let found = match value {
+        // What the sandbox hides is hidden first.
+        Value::Undefined(_) if methods::find(value, name.as_str()).is_some() => {
+            return Undefined::hidden(&env.meter, value, name.clone());
+        }
         Value::Undefined(undefined) => return undefined.used(),
         // The most frequent one first: of these `own` has no more.
         Value::Dict(dict) if !methods::has_dict(name.as_str()) => dict.named(name, &env.meter)?.cloned(),

@@ -1,7 +1,7 @@
 //! Tests, which stand behind `is`: one function and one line of a table each.
 
 use crate::args::{Args, needed};
-use crate::compare::{contains, same};
+use crate::compare::{check_hashable, contains, same};
 use crate::env::Env;
 use crate::error::Result;
 use crate::filters;
@@ -59,7 +59,7 @@ static TABLE: &[Check] = &[
     row("escaped", plain!(value matches!(value, Value::Text(text) if text.is_safe()))),
     row("even", |env, value, args| parity(env, value, args, 0)),
     row("false", plain!(value matches!(value, Value::Bool(false)))),
-    row("filter", |_, value, args| exists(value, args, |name| filters::find(name).is_some())),
+    row("filter", |env, value, args| exists(env, value, args, |name| filters::find(name).is_some())),
     row("float", plain!(value matches!(value, Value::Float(_)))),
     row("ge", compared!(GreaterEqual)),
     row("greaterthan", compared!(Greater)),
@@ -79,7 +79,7 @@ static TABLE: &[Check] = &[
     row("sameas", sameas),
     row("sequence", plain!(value is_sequence(value))),
     row("string", plain!(value matches!(value, Value::Text(_)))),
-    row("test", |_, value, args| exists(value, args, |name| find(name).is_some())),
+    row("test", |env, value, args| exists(env, value, args, |name| find(name).is_some())),
     row("true", plain!(value matches!(value, Value::Bool(true)))),
     row("undefined", plain!(value value.is_undefined())),
     row("upper", |env, value, args| case(env, value, args, is_upper)),
@@ -129,8 +129,9 @@ fn divisibleby(env: &Env, value: &Value, args: Args) -> Result<bool> {
     remainder(env, value, needed(by, "divisibleby", "num")?, 0)
 }
 
-fn exists(value: &Value, args: Args, exists: fn(&str) -> bool) -> Result<bool> {
+fn exists(env: &Env, value: &Value, args: Args, exists: fn(&str) -> bool) -> Result<bool> {
     args.none("the test")?;
+    check_hashable(value, &env.meter)?;
     Ok(matches!(value, Value::Text(name) if exists(name.as_str())))
 }
 

@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::meter::Meter;
-use crate::text::{Builder, Text};
+use crate::text::{Builder, Origin, Text};
+use std::rc::Rc;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -90,88 +91,224 @@ impl Date {
     }
 }
 
+/// Flags and width between the `%` and the letter of a part.
+struct How {
+    /// What fills a width, if it is said: `-`, `_` or `0`.
+    pad: Option<char>,
+    upper: bool,
+    /// `#`: the other case.
+    other_case: bool,
+    width: usize,
+    /// `E` or `O`: other digits and eras, which English does not have.
+    modifier: Option<char>,
+}
+
+impl How {
+    /// What is behind a `%`, and the rest from the letter on.
+    fn of(mut rest: &str) -> (How, &str) {
+        let mut how = How { pad: None, upper: false, other_case: false, width: 0, modifier: None };
+        while let Some(flag) = rest.chars().next().filter(|c| matches!(c, '-' | '_' | '0' | '^' | '#')) {
+            match flag {
+                '^' => how.upper = true,
+                '#' => how.other_case = true,
+                // The last one counts.
+                pad => how.pad = Some(pad),
+            }
+            rest = &rest[1..];
+        }
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        how.width = if digits == 0 { 0 } else { rest[..digits].parse().unwrap_or(usize::MAX) };
+        rest = &rest[digits..];
+        how.modifier = rest.chars().next().filter(|c| matches!(c, 'E' | 'O'));
+        let rest = &rest[how.modifier.map_or(0, char::len_utf8)..];
+        (how, rest)
+    }
+
+    /// Whether the letter can have the modifier.
+    fn allows(&self, letter: char) -> bool {
+        match self.modifier {
+            None => true,
+            Some('E') => matches!(
+                letter,
+                'c' | 'C'
+                    | 'x'
+                    | 'X'
+                    | 'y'
+                    | 'Y'
+                    | 'n'
+                    | 'P'
+                    | 'p'
+                    | 'r'
+                    | 'R'
+                    | 's'
+                    | 't'
+                    | 'T'
+                    | 'u'
+                    | 'Z'
+                    | 'z'
+                    | '%'
+            ),
+            Some(_) => !matches!(letter, 'a' | 'A' | 'c' | 'D' | 'F' | 'x' | 'X' | 'Y'),
+        }
+    }
+}
+
+/// A part of a date.
+enum Part {
+    /// A number, how many digits it has at least, what comes before fewer.
+    Number(i64, usize, char),
+    Text(String),
+    /// Nothing, whatever the width is.
+    Nothing,
+}
+
 /// The format of C's `strftime`, as glibc has it, in English. Parts that are not known stay as they are.
-pub(crate) fn format(now: i64, format: &Text, out: &mut Builder, meter: &Meter) -> Result<()> {
+pub(crate) fn formatted(now: i64, format: &Text, meter: &Rc<Meter>) -> Result<Text> {
     let date = Date::of(now);
+    let mut out = Builder::new(meter)?;
+    let most = longest(format.len());
     let mut at = 0;
     let whole = format.as_str();
     while let Some(found) = whole[at..].find('%').map(|found| at + found) {
         // A date is a little program.
         meter.values(64)?;
         out.text(&format.part(at..found))?;
-        let spec = whole[found + 1..].trim_start_matches(['-', '_', '0', '^', '#', 'E', 'O']);
-        let flags = &whole[found + 1..whole.len() - spec.len()];
-        let end = whole.len() - spec.len() + spec.chars().next().map_or(0, char::len_utf8);
-        let written = spec.chars().next().and_then(|letter| date.part(letter, now, flags));
+        let (how, rest) = How::of(&whole[found + 1..]);
+        let letter = rest.chars().next().filter(|letter| how.allows(*letter));
+        let end = whole.len() - rest.len() + rest.chars().next().map_or(0, char::len_utf8);
+        let plain = whole[found + 1..].starts_with('f');
+        let written = if plain {
+            Some(Part::Text("000000".to_string()))
+        } else {
+            letter.and_then(|letter| date.part(letter, now))
+        };
         match written {
-            Some(text) => {
-                let upper = flags.contains('^') || flags.contains('#');
-                out.own(&if upper { text.to_uppercase() } else { text })?;
+            Some(part) => part.write(&how, letter.unwrap_or_default(), most, &mut out)?,
+            None => {
+                let part = format.part(found..end);
+                fill(&how, how.width.saturating_sub(part.len()), most, &mut out)?;
+                for (c, origin) in part.chars_with_origin() {
+                    if how.upper {
+                        c.to_uppercase().try_for_each(|c| out.char(c, origin))?
+                    } else {
+                        out.char(c, origin)?
+                    }
+                }
             }
-            None => out.text(&format.part(found..end))?,
         }
         at = end;
     }
-    out.text(&format.part(at..format.len()))
+    out.text(&format.part(at..format.len()))?;
+    // What has no room in Python's buffer is nothing.
+    if out.len() >= most { Ok(Text::default()) } else { out.finish() }
+}
+
+/// The buffer that Python has for what a format of so many bytes gives.
+fn longest(format: usize) -> usize {
+    let mut bytes: usize = 1024;
+    while bytes < format.saturating_mul(256) {
+        bytes *= 2;
+    }
+    bytes
+}
+
+/// What comes before a part to make it wider.
+fn fill(how: &How, n: usize, most: usize, out: &mut Builder) -> Result<()> {
+    let fill = if how.pad == Some('0') { "0" } else { " " };
+    let fill = Text::new(out.meter(), fill, Origin::Template)?;
+    out.repeat(&fill, n.min(most))
+}
+
+impl Part {
+    fn write(self, how: &How, letter: char, most: usize, out: &mut Builder) -> Result<()> {
+        match self {
+            Part::Nothing => Ok(()),
+            Part::Number(n, digits, pad) => {
+                let shown = n.unsigned_abs().to_string();
+                let sign = if n < 0 { "-" } else { "" };
+                let missing = digits.max(how.width).saturating_sub(shown.len() + sign.len());
+                match how.pad.unwrap_or(pad) {
+                    '-' => fill(how, how.width.saturating_sub(shown.len() + sign.len()), most, out)?,
+                    '_' => fill(&How { pad: Some('_'), ..*how }, missing, most, out)?,
+                    _ => {
+                        out.own(sign)?;
+                        fill(&How { pad: Some('0'), ..*how }, missing, most, out)?;
+                        return out.own(&shown);
+                    }
+                }
+                out.own(sign)?;
+                out.own(&shown)
+            }
+            Part::Text(text) => {
+                fill(how, how.width.saturating_sub(text.len()), most, out)?;
+                let lower = how.other_case && letter == 'p';
+                let upper =
+                    how.upper && letter != 'P' || how.other_case && matches!(letter, 'a' | 'A' | 'b' | 'B' | 'h');
+                if lower {
+                    out.own(&text.to_lowercase())
+                } else {
+                    out.own(&if upper { text.to_uppercase() } else { text })
+                }
+            }
+        }
+    }
 }
 
 impl Date {
-    fn part(&self, letter: char, now: i64, flags: &str) -> Option<String> {
+    fn part(&self, letter: char, now: i64) -> Option<Part> {
         let (hour, minute, second) = (self.second / 3600, self.second / 60 % 60, self.second % 60);
         let twelve = (hour + 11) % 12 + 1;
         let month = MONTHS[(self.month - 1) as usize];
         let day = DAYS[self.weekday as usize];
-        // The last flag counts.
-        let fill = flags.chars().rev().find(|flag| matches!(flag, '-' | '_' | '0'));
-        let number = |n: i64, width: usize, default: char| match fill.unwrap_or(default) {
-            '-' => n.to_string(),
-            '_' => format!("{n:width$}"),
-            _ => format!("{n:0width$}"),
-        };
         let noon = if hour < 12 { "AM" } else { "PM" };
+        let number = |n: i64, digits: usize| Part::Number(n, digits, '0');
+        let text = |text: &str| Part::Text(text.to_string());
         Some(match letter {
-            'a' => day[..3].to_string(),
-            'A' => day.to_string(),
-            'b' | 'h' => month[..3].to_string(),
-            'B' => month.to_string(),
-            'c' => {
-                format!("{} {} {:2} {hour:02}:{minute:02}:{second:02} {}", &day[..3], &month[..3], self.day, self.year)
-            }
-            'C' => number(self.year.div_euclid(100), 2, '0'),
-            'd' => number(self.day, 2, '0'),
-            'D' | 'x' => format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100)),
-            'e' => number(self.day, 2, '_'),
-            'f' => "000000".to_string(),
-            'F' => format!("{}-{:02}-{:02}", self.year, self.month, self.day),
-            'g' => number(self.iso().0.rem_euclid(100), 2, '0'),
-            'G' => self.iso().0.to_string(),
-            'H' => number(hour, 2, '0'),
-            'I' => number(twelve, 2, '0'),
-            'j' => number(self.day_of_year, 3, '0'),
-            'k' => number(hour, 2, '_'),
-            'l' => number(twelve, 2, '_'),
-            'm' => number(self.month, 2, '0'),
-            'M' => number(minute, 2, '0'),
-            'n' => "\n".to_string(),
-            'p' if flags.contains('#') => noon.to_lowercase(),
-            'p' => noon.to_string(),
-            'P' => noon.to_lowercase(),
-            'r' => format!("{twelve:02}:{minute:02}:{second:02} {noon}"),
-            'R' => format!("{hour:02}:{minute:02}"),
-            's' => now.to_string(),
-            'S' => number(second, 2, '0'),
-            't' => "\t".to_string(),
-            'T' | 'X' => format!("{hour:02}:{minute:02}:{second:02}"),
-            'u' => ((self.weekday + 6) % 7 + 1).to_string(),
-            'U' => number(self.week(0), 2, '0'),
-            'V' => number(self.iso().1, 2, '0'),
-            'w' => self.weekday.to_string(),
-            'W' => number(self.week(1), 2, '0'),
-            'y' => number(self.year.rem_euclid(100), 2, '0'),
-            'Y' => self.year.to_string(),
+            'a' => text(&day[..3]),
+            'A' => text(day),
+            'b' | 'h' => text(&month[..3]),
+            'B' => text(month),
+            'c' => Part::Text(format!(
+                "{} {} {:2} {hour:02}:{minute:02}:{second:02} {}",
+                &day[..3],
+                &month[..3],
+                self.day,
+                self.year
+            )),
+            'C' => number(self.year.div_euclid(100), 1),
+            'd' => number(self.day, 2),
+            'D' | 'x' => Part::Text(format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100))),
+            'e' => Part::Number(self.day, 2, '_'),
+            'F' => Part::Text(format!("{}-{:02}-{:02}", self.year, self.month, self.day)),
+            'g' => number(self.iso().0.rem_euclid(100), 2),
+            'G' => number(self.iso().0, 1),
+            'H' => number(hour, 2),
+            'I' => number(twelve, 2),
+            'j' => number(self.day_of_year, 3),
+            'k' => Part::Number(hour, 2, '_'),
+            'l' => Part::Number(twelve, 2, '_'),
+            'm' => number(self.month, 2),
+            'M' => number(minute, 2),
+            'n' => text("\n"),
+            'p' => text(noon),
+            'P' => Part::Text(noon.to_lowercase()),
+            'r' => Part::Text(format!("{twelve:02}:{minute:02}:{second:02} {noon}")),
+            'R' => Part::Text(format!("{hour:02}:{minute:02}")),
+            's' => Part::Text(now.to_string()),
+            'S' => number(second, 2),
+            't' => text("\t"),
+            'T' | 'X' => Part::Text(format!("{hour:02}:{minute:02}:{second:02}")),
+            'u' => number((self.weekday + 6) % 7 + 1, 1),
+            'U' => number(self.week(0), 2),
+            'V' => number(self.iso().1, 2),
+            'w' => number(self.weekday, 1),
+            'W' => number(self.week(1), 2),
+            'y' => number(self.year.rem_euclid(100), 2),
+            'Y' => number(self.year, 1),
             // The clock has no zone.
-            'z' | 'Z' => String::new(),
-            '%' => "%".to_string(),
+            'z' => Part::Nothing,
+            'Z' => text(""),
+            '%' => text("%"),
             _ => return None,
         })
     }

@@ -1,6 +1,7 @@
 //! Equality, order, membership and hashes, as Python has them. Values are at most [`DEEPEST`](crate::value::DEEPEST) deep, so
 //! this recurses.
 
+use crate::dict::Dict;
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::iterate::Values;
@@ -88,17 +89,8 @@ pub(crate) fn equal(a: &Value, b: &Value, meter: &Meter) -> Result<bool> {
             }
             true
         }
-        (Value::View(a, View::Keys), Value::View(b, View::Keys)) => {
-            if a.len() != b.len() {
-                return Ok(false);
-            }
-            for (key, _) in a.pairs() {
-                meter.values(1)?;
-                if b.get(key, meter)?.is_none() {
-                    return Ok(false);
-                }
-            }
-            true
+        (Value::View(a, one @ (View::Keys | View::Items)), Value::View(b, other @ (View::Keys | View::Items))) => {
+            a.len() == b.len() && is_part((a, *one), (b, *other), meter)?
         }
         (Value::Range(a), Value::Range(b)) => {
             a.len == b.len && (a.len == 0 || a.start == b.start && (a.len == 1 || a.step == b.step))
@@ -106,6 +98,21 @@ pub(crate) fn equal(a: &Value, b: &Value, meter: &Meter) -> Result<bool> {
         (Value::Namespace(a), Value::Namespace(b)) => a == b,
         _ => same(a, b),
     })
+}
+
+/// Whether all members of a view of a dict are members of another.
+fn is_part((a, one): (&Dict, View), (b, other): (&Dict, View), meter: &Meter) -> Result<bool> {
+    if a.len() > b.len() || one != other {
+        return Ok(a.len() == 0);
+    }
+    for (key, value) in a.pairs() {
+        meter.values(1)?;
+        match b.get(key, meter)? {
+            Some(found) if one == View::Keys || equal(value, found, meter)? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// `is`, as far as it is no matter of Python's memory: small values are what they are worth.
@@ -123,6 +130,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => a.is(b),
         (Value::Dict(a), Value::Dict(b)) => Rc::ptr_eq(a, b),
         (Value::Generator(a), Value::Generator(b)) => Rc::ptr_eq(a, b),
+        (Value::Range(a), Value::Range(b)) => Rc::ptr_eq(a, b),
         (Value::Namespace(a), Value::Namespace(b)) => a == b,
         (Value::Macro(a), Value::Macro(b)) => Rc::ptr_eq(a, b),
         (Value::Loop(a), Value::Loop(b)) => Rc::ptr_eq(a, b),
@@ -154,6 +162,17 @@ pub(crate) fn order(a: &Value, b: &Value, sign: &str, meter: &Meter) -> Result<O
                 }
             }
             Ok(Some(a.len().cmp(&b.len())))
+        }
+        (Value::View(a, one @ (View::Keys | View::Items)), Value::View(b, other @ (View::Keys | View::Items))) => {
+            // As sets: less is a part.
+            let (a, b) = ((&**a, *one), (&**b, *other));
+            let (less, greater) = (is_part(a, b, meter)?, is_part(b, a, meter)?);
+            Ok(match (less, greater) {
+                (true, true) => Some(Ordering::Equal),
+                (true, false) => Some(Ordering::Less),
+                (false, true) => Some(Ordering::Greater),
+                (false, false) => None,
+            })
         }
         _ => wrong(format!("'{sign}' not supported between instances of '{}' and '{}'", a.type_name(), b.type_name())),
     }
@@ -205,7 +224,9 @@ pub(crate) fn contains(hay: &Value, needle: &Value, env: &Env) -> Result<bool> {
 /// Lists and dicts are no keys, nor is a tuple that has one.
 pub(crate) fn check_hashable(value: &Value, meter: &Meter) -> Result<()> {
     match value {
-        Value::List(_) | Value::Dict(_) | Value::View(..) => wrong(format!("unhashable type: '{}'", value.type_name())),
+        Value::List(_) | Value::Dict(_) | Value::View(_, View::Keys | View::Items) => {
+            wrong(format!("unhashable type: '{}'", value.type_name()))
+        }
         Value::Tuple(seq) => {
             meter.values(seq.len())?;
             seq.iter().try_for_each(|value| check_hashable(value, meter))

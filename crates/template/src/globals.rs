@@ -9,14 +9,12 @@ use crate::iterate::Values;
 use crate::loops::unpack;
 use crate::meter::Charge;
 use crate::print::string;
+use crate::range::Range;
 use crate::seq::{Gather, Seq};
 use crate::text::Text;
-use crate::value::{Cycler, Joiner, Range, Value};
+use crate::value::{Cycler, Joiner, Value};
 use std::cell::Cell;
 use std::rc::Rc;
-
-/// The longest `range`.
-const LONGEST_RANGE: i128 = 100_000;
 
 /// A function by name.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|function| function.name)
 }
 
-fn range(_: &Env, args: Args) -> Result<Value> {
+fn range(env: &Env, args: Args) -> Result<Value> {
     let [a, b, c] = args.positional("range")?;
     let a = needed(a, "range", "stop")?.as_int("an argument of range")?;
     let (start, stop) = match b {
@@ -53,16 +51,7 @@ fn range(_: &Env, args: Args) -> Result<Value> {
         Some(b) => (a, b.as_int("an argument of range")?),
     };
     let step = c.map_or(Ok(1), |c| c.as_int("an argument of range"))?;
-    if step == 0 {
-        return wrong("range: step is 0");
-    }
-    let between = if step > 0 { stop.saturating_sub(start) } else { start.saturating_sub(stop) };
-    let len = if between <= 0 { 0 } else { (between - 1) / step.saturating_abs() + 1 };
-    let small = |n: i128| i64::try_from(n).ok().filter(|n| n.unsigned_abs() < 1 << 62);
-    match (small(start), small(step)) {
-        (Some(start), Some(step)) if len <= LONGEST_RANGE => Ok(Value::Range(Range { start, step, len: len as u32 })),
-        _ => wrong(format!("range: {len} values, allowed: {LONGEST_RANGE}")),
-    }
+    Range::value(env, start, stop, step)
 }
 
 /// The pairs of a dict, or of a sequence of pairs, and those given by name.
@@ -78,6 +67,7 @@ fn pairs(env: &Env, args: Args, of: &str) -> Result<Pairs> {
                 pairs.insert(key.clone(), value.clone())?;
             }
         }
+        Some(Value::Undefined(undefined)) => return undefined.used(),
         Some(other) => {
             let mut values = Values::of(other)?;
             while let Some(value) = values.next(env)? {
@@ -144,7 +134,5 @@ fn strftime_now(env: &Env, args: Args) -> Result<Value> {
     let [format] = args.bind("strftime_now", ["format"])?;
     let format: &Text = needed(format, "strftime_now", "format")?.as_text("format")?;
     env.meter.bytes(format.len())?;
-    let mut out = crate::text::Builder::new(&env.meter)?;
-    clock::format(env.now, format, &mut out, &env.meter)?;
-    Ok(Value::Text(out.finish()?))
+    Ok(Value::Text(clock::formatted(env.now, format, &env.meter)?))
 }

@@ -130,6 +130,20 @@ fn unescape(text: &Text, env: &Env) -> Result<Text> {
     out.finish()
 }
 
+/// What Windows has where Unicode has controls, from 0x80 on; a control stands for itself.
+const WINDOWS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ";
+
+/// The character of a number, as browsers read it.
+fn character(code: u32) -> Cow<'static, str> {
+    match code {
+        0x80..=0x9F => WINDOWS.chars().nth(code as usize - 0x80).map_or("".into(), |c| c.to_string().into()),
+        1..=8 | 0xB | 0xE..=0x1F | 0x7F | 0xFDD0..=0xFDEF => "".into(),
+        // The last two of each plane.
+        _ if code & 0xFFFE == 0xFFFE && code <= 0x10FFFF => "".into(),
+        _ => char::from_u32(code).filter(|c| *c != '\0').unwrap_or('\u{FFFD}').to_string().into(),
+    }
+}
+
 /// What a reference stands for and its length, without the `&`.
 fn reference(rest: &str) -> Option<(Cow<'static, str>, usize)> {
     if let Some(number) = rest.strip_prefix('#') {
@@ -141,8 +155,8 @@ fn reference(rest: &str) -> Option<(Cow<'static, str>, usize)> {
         }
         let code = u32::from_str_radix(&digits[..end], if hex { 16 } else { 10 }).ok();
         let semicolon = usize::from(digits[end..].starts_with(';'));
-        let c = code.filter(|code| *code != 0).and_then(char::from_u32).unwrap_or('\u{FFFD}');
-        return Some((c.to_string().into(), 1 + usize::from(hex) + end + semicolon));
+        let c = code.map_or("\u{FFFD}".into(), character);
+        return Some((c, 1 + usize::from(hex) + end + semicolon));
     }
     let end = rest.bytes().take(32).take_while(u8::is_ascii_alphanumeric).count();
     let name = &rest[..end];

@@ -4,9 +4,10 @@ use crate::dict::Dict;
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::generator::Generator;
+use crate::range::Range;
 use crate::seq::{Gather, Seq};
 use crate::text::Text;
-use crate::value::{Range, Value, View};
+use crate::value::{Value, View};
 use std::rc::Rc;
 
 /// What `for` goes over.
@@ -17,7 +18,7 @@ pub(crate) enum Values {
     Reversed(Box<Values>, usize),
     Chars(Text, usize),
     Dict(Rc<Dict>, View, usize),
-    Range(Range, usize),
+    Range(Rc<Range>, usize),
     Generator(Rc<Generator>),
 }
 
@@ -30,7 +31,7 @@ impl Values {
             Value::Text(text) => Values::Chars(text.clone().safe(false), 0),
             Value::Dict(dict) => Values::Dict(dict.clone(), View::Keys, 0),
             Value::View(dict, view) => Values::Dict(dict.clone(), *view, 0),
-            Value::Range(range) => Values::Range(*range, 0),
+            Value::Range(range) => Values::Range(range.clone(), 0),
             Value::Generator(generator) => Values::Generator(generator.clone()),
             other => return wrong(format!("'{}' object is not iterable", other.type_name())),
         })
@@ -38,7 +39,11 @@ impl Values {
 
     /// From the last to the first; of a generator there is no such order.
     pub(crate) fn reversed(value: &Value) -> Result<Values> {
-        let values = Values::of(value)?;
+        let values = match value {
+            // From its start, a safe text gives texts that are not; from its end, safe ones.
+            Value::Text(text) => Values::Chars(text.clone(), 0),
+            value => Values::of(value)?,
+        };
         match values.left() {
             Some(n) => Ok(Values::Reversed(Box::new(values), n)),
             None => wrong(format!("'{}' object is not reversible", value.type_name())),

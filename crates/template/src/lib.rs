@@ -44,6 +44,7 @@ mod parse;
 mod print;
 mod program;
 mod python;
+mod range;
 mod render;
 mod seq;
 mod slice;

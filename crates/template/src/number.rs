@@ -53,7 +53,7 @@ fn ints(operator: Binary, a: i128, b: i128) -> Result<Value> {
         Binary::Sub => whole(a.checked_sub(b)),
         Binary::Mul => whole(a.checked_mul(b)),
         Binary::Div if b == 0 => wrong("division by zero"),
-        Binary::Div => Ok(Value::Float(a as f64 / b as f64)),
+        Binary::Div => Ok(Value::Float(quotient(a, b))),
         Binary::FloorDiv | Binary::Mod if b == 0 => wrong("integer division or modulo by zero"),
         // The floor, not what is nearer to zero: the remainder has the sign of the divisor.
         Binary::FloorDiv => whole(a.checked_div(b).map(|q| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })),
@@ -71,6 +71,26 @@ fn ints(operator: Binary, a: i128, b: i128) -> Result<Value> {
             Err(_) => floats(operator, a as f64, b as f64).map(Value::Float),
         },
     }
+}
+
+/// The float that is nearest to the quotient of two ints, also where they are no floats themselves.
+fn quotient(a: i128, b: i128) -> f64 {
+    const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
+    let (n, by) = (a.unsigned_abs(), b.unsigned_abs());
+    if n <= EXACT && by <= EXACT {
+        return a as f64 / b as f64;
+    }
+    // Bits behind the point until there are more than a float has, and one that says whether something is left.
+    let (mut whole, mut rest, mut exponent) = (n / by, n % by, 0);
+    while rest != 0 && whole < EXACT << 2 {
+        // A divisor has 127 bits, but for the least int, 128: what is left of it has one less.
+        rest <<= 1;
+        whole = whole << 1 | u128::from(rest >= by);
+        rest -= if rest >= by { by } else { 0 };
+        exponent -= 1;
+    }
+    let size = (whole | u128::from(rest != 0)) as f64 * 2f64.powi(exponent);
+    if (a < 0) != (b < 0) { -size } else { size }
 }
 
 fn floats(operator: Binary, a: f64, b: f64) -> Result<f64> {
@@ -124,44 +144,63 @@ pub(crate) fn float_text(n: f64) -> String {
     if n.is_infinite() {
         return if n > 0.0 { "inf" } else { "-inf" }.to_string();
     }
-    let scientific = format!("{n:e}");
+    let scientific = shortest(n);
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if n != 0.0 && !(-4..16).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
     }
-    let text = format!("{n}");
+    let text = plain(digits, exponent);
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// The digits of a number in a text, in ASCII and without underscores between them; `None` if it is none.
-fn cleaned(text: &str) -> Option<String> {
-    let text = text.trim_matches(is_space);
-    let mut out = String::with_capacity(text.len());
-    let mut before = None;
-    for c in text.chars() {
-        match c {
-            '_' if before.is_some_and(|c: char| c.is_ascii_alphanumeric()) => {}
-            '_' => return None,
-            c => {
-                if before == Some('_') && !(c.is_alphanumeric()) {
-                    return None;
-                }
-                match decimal_digit(c) {
-                    Some(digit) if !c.is_ascii() => out.push(char::from_digit(digit, 10)?),
-                    _ => out.push(c),
-                }
-            }
-        }
-        before = Some(c);
+/// The shortest digits that give a float back, with an exponent. Of two that are as near, the even ones.
+fn shortest(n: f64) -> String {
+    /// With fewer digits there is one only.
+    const MANY: usize = 16;
+    let text = format!("{n:e}");
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    if digits < MANY {
+        return text;
     }
-    if before == Some('_') { None } else { Some(out) }
+    let even = format!("{n:.*e}", digits - 1);
+    if even.parse() == Ok(n) { even } else { text }
+}
+
+/// Digits with an exponent, -4 to 15, as digits with a point.
+fn plain(digits: &str, exponent: i32) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let digits = digits.replace('.', "");
+    match usize::try_from(exponent) {
+        Err(_) => format!("{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1)),
+        Ok(whole) if digits.len() > whole + 1 => format!("{sign}{}.{}", &digits[..=whole], &digits[whole + 1..]),
+        Ok(whole) => format!("{sign}{digits:0<width$}", width = whole + 1),
+    }
+}
+
+/// A text that may be a number: without white space around it, its digits in ASCII.
+fn cleaned(text: &str) -> String {
+    if text.is_ascii() {
+        // The separators of ASCII are no white space here.
+        return text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']).to_string();
+    }
+    let digit = |c: char| decimal_digit(c).and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c);
+    text.trim_matches(is_space).chars().map(digit).collect()
+}
+
+/// Without the underscores between digits; `None` if one is elsewhere.
+fn without_underscores(text: &str, radix: u32) -> Option<String> {
+    let is_digit = |at: Option<usize>| {
+        at.and_then(|at| text.as_bytes().get(at)).is_some_and(|&byte| char::from(byte).is_digit(radix))
+    };
+    let mut marks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'_');
+    marks.all(|(at, _)| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1))).then(|| text.replace('_', ""))
 }
 
 /// `float` of a text.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
-    let text = cleaned(text)?;
+    let text = without_underscores(&cleaned(text), 10)?;
     let bare = text.trim_start_matches(['+', '-']);
     let named = ["inf", "infinity", "nan"].iter().any(|name| bare.eq_ignore_ascii_case(name));
     let numeric =
@@ -184,7 +223,7 @@ pub(crate) fn parse_int(text: &str, base: i128) -> Result<i128, NotInt> {
     if base != 0 && !(2..=36).contains(&base) {
         return Err(NotInt::Base);
     }
-    let text = cleaned(text).ok_or(NotInt::Text)?;
+    let text = cleaned(text);
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(&text)),
@@ -196,20 +235,22 @@ pub(crate) fn parse_int(text: &str, base: i128) -> Result<i128, NotInt> {
         Some("0b") => 2,
         _ => 0,
     };
-    let (radix, digits) = if radix_of_mark != 0 && (base == 0 || base == radix_of_mark) {
-        (radix_of_mark as u32, digits.get(2..).unwrap_or_default())
-    } else if base == 0 {
-        if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|b| b != b'0') {
-            return Err(NotInt::Text);
-        }
-        (10, digits)
+    let is_marked = radix_of_mark != 0 && (base == 0 || base == radix_of_mark);
+    let (radix, digits) = if is_marked {
+        let digits = digits.get(2..).unwrap_or_default();
+        (radix_of_mark as u32, digits.strip_prefix('_').unwrap_or(digits))
     } else {
-        (base as u32, digits)
+        (if base == 0 { 10 } else { base as u32 }, digits)
     };
+    let digits = without_underscores(digits, radix).ok_or(NotInt::Text)?;
+    // Where Python reads a literal, only zeros begin with a zero.
+    if base == 0 && !is_marked && digits.starts_with('0') && digits.bytes().any(|digit| digit != b'0') {
+        return Err(NotInt::Text);
+    }
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(NotInt::Text);
     }
-    let n = i128::from_str_radix(digits, radix).map_err(|_| NotInt::TooLarge)?;
+    let n = i128::from_str_radix(&digits, radix).map_err(|_| NotInt::TooLarge)?;
     Ok(if negative { -n } else { n })
 }
 

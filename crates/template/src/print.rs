@@ -66,9 +66,8 @@ impl Printer<'_> {
             Value::Dict(dict) => self.dict(Rc::as_ptr(dict) as usize, dict),
             Value::View(dict, view) => self.view(dict, *view),
             Value::Range(range) => {
-                let stop = i128::from(range.start) + i128::from(range.len) * i128::from(range.step);
                 let step = if range.step == 1 { String::new() } else { format!(", {}", range.step) };
-                self.out.own(&format!("range({}, {stop}{step})", range.start))
+                self.out.own(&format!("range({}, {}{step})", range.start, range.stop))
             }
             Value::Generator(generator) => self.out.own(&format!("<generator object {}>", generator.name)),
             Value::Namespace(id) => {

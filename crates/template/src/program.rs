@@ -29,6 +29,8 @@ pub(crate) enum Op {
     Data(u32, u32),
     /// Writes the top of the stack.
     Print,
+    /// That the top is a text: what blocks write is not made one.
+    Text,
     Const(u32),
     /// A variable; the constant is its name.
     Load(Var, u32),
@@ -72,7 +74,7 @@ pub(crate) enum Op {
     Item,
     /// Which of start, stop and step are there: bits.
     Slice(u8),
-    /// A subscript that no value takes.
+    /// A part of a subscript that no value takes.
     BadSlice,
     Call(u32),
     /// A method of the value below the arguments: name, shape.

@@ -51,6 +51,126 @@ pub(crate) fn is_printable(c: char) -> bool {
     !text.escape_debug().nth(1).is_some_and(|first| first == '\\')
 }
 
+/// Ranges without letters in which the standard library has some: marks that take room, numbers and letters in circles.
+const NO_LETTERS: &[(u32, u32)] = &[
+    (0x903, 0x903),
+    (0x93B, 0x93B),
+    (0x93E, 0x94F),
+    (0x982, 0x983),
+    (0x9BF, 0x9CC),
+    (0xA03, 0xA03),
+    (0xA3E, 0xA40),
+    (0xA83, 0xA83),
+    (0xABE, 0xACC),
+    (0xB02, 0xB03),
+    (0xB40, 0xB4C),
+    (0xBBF, 0xBCC),
+    (0xC01, 0xC03),
+    (0xC41, 0xC44),
+    (0xC82, 0xC83),
+    (0xCBE, 0xCC4),
+    (0xD02, 0xD03),
+    (0xD3F, 0xD4C),
+    (0xD82, 0xD83),
+    (0xDD0, 0xDF3),
+    (0xF7F, 0xF7F),
+    (0x102B, 0x103C),
+    (0x1056, 0x1057),
+    (0x1062, 0x1064),
+    (0x1067, 0x106D),
+    (0x1083, 0x108C),
+    (0x108F, 0x109C),
+    (0x16EE, 0x16F0),
+    (0x17B6, 0x17C8),
+    (0x1923, 0x1938),
+    (0x1A19, 0x1A1A),
+    (0x1A55, 0x1A72),
+    (0x1B04, 0x1B04),
+    (0x1B3E, 0x1B41),
+    (0x1B82, 0x1B82),
+    (0x1BA1, 0x1BA7),
+    (0x1BE7, 0x1BEE),
+    (0x1C24, 0x1C35),
+    (0x2160, 0x2182),
+    (0x2185, 0x24E9),
+    (0x3007, 0x3029),
+    (0x3038, 0x303A),
+    (0xA6E6, 0xA6EF),
+    (0xA823, 0xA827),
+    (0xA880, 0xA881),
+    (0xA8B4, 0xA8C3),
+    (0xA952, 0xA952),
+    (0xA983, 0xA983),
+    (0xA9B4, 0xA9BF),
+    (0xAA2F, 0xAA34),
+    (0xAA4D, 0xAA4D),
+    (0xAA7B, 0xAA7D),
+    (0xAAEB, 0xAAEF),
+    (0xAAF5, 0xAAF5),
+    (0xABE3, 0xABEA),
+];
+
+/// Whether a character changes the one before it.
+fn is_mark(c: char) -> bool {
+    // The standard library escapes these only where they come first.
+    !c.is_ascii() && c.escape_debug().nth(1).is_some() && is_printable(c)
+}
+
+/// `str.isalpha`
+pub(crate) fn is_alpha(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphabetic();
+    }
+    let code = c as u32;
+    let at = NO_LETTERS.partition_point(|(_, end)| *end < code);
+    // The voiced marks of narrow kana are letters.
+    c.is_alphabetic()
+        && NO_LETTERS.get(at).is_none_or(|(start, _)| code < *start)
+        && (matches!(code, 0xFF9E | 0xFF9F) || !is_mark(c))
+}
+
+/// `str.isalnum`, and what is a word for Python's patterns, beside `_`.
+pub(crate) fn is_alnum(c: char) -> bool {
+    is_alpha(c) || c.is_numeric()
+}
+
+/// `str.isnumeric`
+pub(crate) fn is_numeric(c: char) -> bool {
+    /// Letters that are numbers.
+    const LETTERS: &str = "㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零參拾兩零六陸什";
+    c.is_numeric() || c >= '\u{3400}' && LETTERS.contains(c)
+}
+
+/// The first character of an identifier.
+pub(crate) fn begins_identifier(c: char) -> bool {
+    c == '_' || is_alpha(c) || c.is_alphabetic() && c.is_numeric()
+}
+
+/// The others.
+pub(crate) fn continues_identifier(c: char) -> bool {
+    begins_identifier(c)
+        || decimal_digit(c).is_some()
+        || is_mark(c)
+        || c.is_alphabetic() && !matches!(c as u32, 0x24B6..=0x24E9)
+        || matches!(c as u32, 0xB7 | 0x387 | 0x1369..=0x1371 | 0x19DA | 0x203F | 0x2040 | 0x2054 | 0xFE33 | 0xFE34 | 0xFE4D..=0xFE4F | 0xFF3F)
+}
+
+/// Whether a character is an upper and a lower case letter in one.
+pub(crate) fn is_title(c: char) -> bool {
+    matches!(c as u32, 0x1C5 | 0x1C8 | 0x1CB | 0x1F2 | 0x1F88..=0x1F8F | 0x1F98..=0x1F9F | 0x1FA8..=0x1FAF | 0x1FBC | 0x1FCC | 0x1FFC)
+}
+
+/// `str.casefold` of a character.
+pub(crate) fn folded(c: char, mut put: impl FnMut(char)) {
+    match c {
+        // Without a dot, and Cherokee, which folds to upper case.
+        'ı' => put(c),
+        '\u{13A0}'..='\u{13F5}' => put(c),
+        '\u{13F8}'..='\u{13FD}' | '\u{AB70}'..='\u{ABBF}' => c.to_uppercase().for_each(put),
+        _ => c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(&mut put),
+    }
+}
+
 /// `str.isdecimal`, by the digits of the scripts in use.
 pub(crate) fn decimal_digit(c: char) -> Option<u32> {
     /// The zeros of blocks of ten digits.
@@ -86,11 +206,20 @@ pub(crate) fn title(c: char, mut put: impl FnMut(char)) {
         '\u{1C7}'..='\u{1C9}' => put('\u{1C8}'),
         '\u{1CA}'..='\u{1CC}' => put('\u{1CB}'),
         '\u{1F1}'..='\u{1F3}' => put('\u{1F2}'),
+        'ŉ' => "ʼN".chars().for_each(put),
+        '\u{1F80}'..='\u{1FAF}' => put(char::from_u32(c as u32 | 8).unwrap_or(c)),
+        '\u{1FB3}' | '\u{1FC3}' | '\u{1FF3}' => put(char::from_u32(c as u32 + 9).unwrap_or(c)),
+        '\u{1FBC}' | '\u{1FCC}' | '\u{1FFC}' => put(c),
         // Georgian has no title case.
         '\u{10D0}'..='\u{10FF}' => put(c),
         _ => {
             for (i, upper) in c.to_uppercase().enumerate() {
-                if i == 0 { put(upper) } else { upper.to_lowercase().for_each(&mut put) }
+                match upper {
+                    upper if i == 0 => put(upper),
+                    // An iota below a letter is one there, too.
+                    'Ι' => put('\u{345}'),
+                    upper => upper.to_lowercase().for_each(&mut put),
+                }
             }
         }
     }

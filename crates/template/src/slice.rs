@@ -3,30 +3,45 @@
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::text::{Builder, Text};
-use crate::value::{Range, Value};
+use crate::value::Value;
+
+/// Start, stop and step of a slice, from nothing to what it is of; backwards, the stop may be -1.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    pub start: i64,
+    pub stop: i64,
+    pub step: i64,
+}
+
+impl Bounds {
+    /// Of a slice of `len` values.
+    fn of(len: usize, parts: [Option<&Value>; 3]) -> Result<Bounds> {
+        let part = |value: Option<&Value>| match value {
+            None | Some(Value::None) => Ok(None),
+            Some(value) => match crate::number::int(value) {
+                Some(n) => Ok(Some(n.clamp(i128::from(i64::MIN) / 2, i128::from(i64::MAX) / 2) as i64)),
+                None if value.is_undefined() => value.as_int("a slice index").map(|_| None),
+                None => wrong(format!("slice indices must be integers or None, not {}", value.type_name())),
+            },
+        };
+        let [start, stop, step] = [part(parts[0])?, part(parts[1])?, part(parts[2])?];
+        let (len, step) = (len as i64, step.unwrap_or(1));
+        if step == 0 {
+            return wrong("slice step cannot be zero");
+        }
+        let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+        let bound = |at: Option<i64>, default: i64| match at {
+            None => default,
+            Some(at) => (if at < 0 { at + len } else { at }).clamp(low, high),
+        };
+        let (first, last) = if step > 0 { (low, high) } else { (high, low) };
+        Ok(Bounds { start: bound(start, first), stop: bound(stop, last), step })
+    }
+}
 
 /// Which values a slice takes of `len`: start, number, step.
 pub(crate) fn range(len: usize, parts: [Option<&Value>; 3]) -> Result<(usize, usize, i64)> {
-    let part = |value: Option<&Value>| match value {
-        None | Some(Value::None) => Ok(None),
-        Some(value) => match crate::number::int(value) {
-            Some(n) => Ok(Some(n.clamp(i128::from(i64::MIN) / 2, i128::from(i64::MAX) / 2) as i64)),
-            None if value.is_undefined() => value.as_int("a slice index").map(|_| None),
-            None => wrong(format!("slice indices must be integers or None, not {}", value.type_name())),
-        },
-    };
-    let [start, stop, step] = [part(parts[0])?, part(parts[1])?, part(parts[2])?];
-    let (len, step) = (len as i64, step.unwrap_or(1));
-    if step == 0 {
-        return wrong("slice step cannot be zero");
-    }
-    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
-    let bound = |at: Option<i64>, default: i64| match at {
-        None => default,
-        Some(at) => (if at < 0 { at + len } else { at }).clamp(low, high),
-    };
-    let (start, stop) =
-        if step > 0 { (bound(start, low), bound(stop, high)) } else { (bound(start, high), bound(stop, low)) };
+    let Bounds { start, stop, step } = Bounds::of(len, parts)?;
     let between = if step > 0 { stop - start } else { start - stop };
     let taken = if between <= 0 { 0 } else { (between - 1) / step.abs() + 1 };
     Ok(if taken == 0 { (0, 0, 1) } else { (start as usize, taken as usize, step) })
@@ -51,11 +66,7 @@ pub(crate) fn slice(value: &Value, parts: [Option<&Value>; 3], env: &Env) -> Res
             let (start, len, step) = range(seq.len(), parts)?;
             Ok(Value::Tuple(seq.view(start, len, step)))
         }
-        Value::Range(of) => {
-            let (start, len, step) = range(of.len as usize, parts)?;
-            let first = of.start.wrapping_add((start as i64).wrapping_mul(of.step));
-            Ok(Value::Range(Range { start: first, step: of.step.saturating_mul(step), len: len as u32 }))
-        }
+        Value::Range(of) => of.slice(Bounds::of(of.len as usize, parts)?, env),
         other => wrong(format!("'{}' object can't be sliced", other.type_name())),
     }
 }

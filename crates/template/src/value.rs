@@ -8,6 +8,7 @@ use crate::loops::Loop;
 use crate::machine::Macro;
 use crate::meter::{Charge, Meter};
 use crate::methods::Method;
+use crate::range::Range;
 use crate::seq::Seq;
 use crate::text::Text;
 use std::cell::Cell;
@@ -29,7 +30,7 @@ pub(crate) enum Value {
     Dict(Rc<Dict>),
     /// `dict.keys()`, `.values()`, `.items()`.
     View(Rc<Dict>, View),
-    Range(Range),
+    Range(Rc<Range>),
     /// Gives its values once.
     Generator(Rc<Generator>),
     /// Its place in the table of the rendering: a namespace may hold itself.
@@ -48,26 +49,6 @@ pub(crate) enum View {
     Keys,
     Values,
     Items,
-}
-
-/// `range`: ints, which are not there until they are asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Range {
-    pub start: i64,
-    pub step: i64,
-    pub len: u32,
-}
-
-impl Range {
-    pub(crate) fn get(&self, i: usize) -> Value {
-        Value::Int(i128::from(self.start) + i as i128 * i128::from(self.step))
-    }
-
-    pub(crate) fn contains(&self, n: i128) -> bool {
-        let Some(from_start) = n.checked_sub(i128::from(self.start)) else { return false };
-        let step = i128::from(self.step);
-        from_start.checked_rem(step) == Some(0) && (0..i128::from(self.len)).contains(&(from_start / step))
-    }
 }
 
 /// What is not there, and why.

@@ -214,6 +214,7 @@ fn effect(op: &Op, shapes: &[Shape]) -> (u32, u32) {
         }
         Op::Unpack(n) => (1, n),
         Op::Data(..)
+        | Op::Text
         | Op::Alias(..)
         | Op::Resolve(..)
         | Op::Clear(_)

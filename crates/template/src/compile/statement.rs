@@ -60,6 +60,7 @@ impl Compiler<'_> {
                     }
                     self.call(*callee, arguments, Some(function), at)?;
                 }
+                self.emit(Op::Text, at);
                 self.emit(Op::Print, at);
             }
             Kind::Filter(filter, body) => {
@@ -70,6 +71,7 @@ impl Compiler<'_> {
                     c.captured(body, at)?;
                     c.expr(*filter)
                 })?;
+                self.emit(Op::Text, at);
                 self.emit(Op::Print, at);
             }
             Kind::With(values, body) => {

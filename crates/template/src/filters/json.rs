@@ -148,7 +148,7 @@ impl Writer<'_> {
             let run = &whole[run];
             let mut plain = 0;
             for (at, c) in run.char_indices() {
-                let escaped = c < ' ' || matches!(c, '"' | '\\') || self.ascii && !c.is_ascii();
+                let escaped = c < ' ' || matches!(c, '"' | '\\') || self.ascii && c > '~';
                 if !escaped {
                     continue;
                 }

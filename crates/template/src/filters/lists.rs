@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::args::{Args, flag, needed};
-use crate::compare::check_hashable;
+use crate::compare::{self, check_hashable};
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::generator::{Generator, Next, keeps};
@@ -163,7 +163,7 @@ pub(super) fn attr(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
     Generator::new(env, "batch", value, args, |_, value, args| {
         let [size, fill] = args.bind("batch", ["linecount", "fill_with"])?;
-        let size = needed(size, "batch", "linecount")?.as_int("linecount")?;
+        let size = needed(size, "batch", "linecount")?.clone();
         let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
         let mut values = Values::of(value)?;
         let depth = value.depth();
@@ -173,14 +173,14 @@ pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
             let mut batch = Gather::new(&env.meter)?;
             if let Some(value) = ahead.take() {
                 batch.push(value)?;
-            } else if size == 0 && std::mem::take(&mut is_first) {
+            } else if is_size(0, &size, env)? && std::mem::take(&mut is_first) {
                 // Each batch is full at once: an empty one comes first.
                 ahead = values.next(env)?;
                 ahead.iter().try_for_each(|value| keeps(depth, value))?;
                 return if ahead.is_some() { batch.list().map(Some) } else { Ok(None) };
             }
             while let Some(value) = values.next(env)? {
-                if batch.len() as i128 == size {
+                if is_size(batch.len(), &size, env)? {
                     keeps(depth, &value)?;
                     ahead = Some(value);
                     break;
@@ -191,6 +191,8 @@ pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
                 return Ok(None);
             }
             if let Some(fill) = fill.as_ref().filter(|_| ahead.is_none()) {
+                let short = compare::less(&Value::Int(batch.len() as i128), &size, &env.meter)?;
+                let size = if short { size.as_int("linecount")? } else { 0 };
                 while (batch.len() as i128) < size {
                     env.meter.values(1)?;
                     batch.push(fill.clone())?;
@@ -199,6 +201,11 @@ pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
             batch.list().map(Some)
         }))
     })
+}
+
+/// Whether a batch is full; of a size that is no number, none is.
+fn is_size(len: usize, size: &Value, env: &Env) -> Result<bool> {
+    compare::equal(&Value::Int(len as i128), size, &env.meter)
 }
 
 pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {

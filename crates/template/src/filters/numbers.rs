@@ -2,6 +2,7 @@
 
 use super::lists::{Path, each_at};
 use crate::args::Args;
+use crate::compare::less;
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::iterate::Values;
@@ -33,14 +34,14 @@ fn reads(value: &Value, env: &Env) -> Result<()> {
 pub(super) fn int(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [default, base] = args.bind("int", ["default", "base"])?;
     let default = || Ok(default.cloned().unwrap_or(Value::Int(0)));
-    let base = base.map_or(Ok(10), |base| base.as_int("base"))?;
     reads(value, env)?;
     match value {
         Value::Undefined(undefined) => undefined.used(),
         Value::Float(n) if n.is_infinite() => wrong("cannot convert float infinity to integer"),
         Value::Float(n) if n.is_nan() => default(),
         Value::Float(n) => number::truncated(*n).map(Value::Int),
-        Value::Text(text) => match number::parse_int(text.as_str(), base) {
+        // Whatever is wrong with the base, it is as a text that is none.
+        Value::Text(text) => match number::parse_int(text.as_str(), base.map_or(Some(10), number::int).unwrap_or(-1)) {
             Ok(n) => Ok(Value::Int(n)),
             Err(NotInt::TooLarge) => wrong("an integer of more than 128 bits"),
             // "42.23" is 42.
@@ -102,6 +103,8 @@ pub(super) fn round(_: &Env, value: &Value, args: Args) -> Result<Value> {
         (None, other) => return wrong(format!("type {} can't be rounded", other.type_name())),
     };
     let moved = match scaled {
+        // A large one has nothing behind the point.
+        Value::Float(n) if n.is_finite() && n.abs() >= 1e30 => scaled,
         Value::Float(n) => Value::Int(number::truncated(if method == "ceil" { n.ceil() } else { n.floor() })?),
         other => other,
     };
@@ -152,22 +155,23 @@ pub(super) fn filesizeformat(env: &Env, value: &Value, args: Args) -> Result<Val
     };
     let Some(bytes) = bytes else { return wrong("filesizeformat needs a number") };
     let (base, units) = if crate::args::flag(binary, false) {
-        (1024.0, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"])
+        (1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"])
     } else {
-        (1000.0, ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"])
+        (1000, ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"])
     };
     if bytes == 1.0 {
         return env.text("1 Byte");
     }
-    if bytes < base {
+    if bytes < f64::from(base) {
         return env.text(&format!("{} Bytes", number::truncated(bytes)?));
     }
-    let mut unit = base * base;
+    let mut unit = i128::from(base);
     for (i, name) in units.iter().enumerate() {
-        if bytes < unit || i == units.len() - 1 {
-            return env.text(&format!("{:.1} {name}", base * bytes / unit));
+        unit *= i128::from(base);
+        if i == units.len() - 1 || less(&Value::Float(bytes), &Value::Int(unit), &env.meter)? {
+            let shown = format!("{:.1} {name}", f64::from(base) * bytes / unit as f64);
+            return env.text(&shown.replace("NaN", "nan"));
         }
-        unit *= base;
     }
     env.text("")
 }

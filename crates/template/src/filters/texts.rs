@@ -111,7 +111,6 @@ pub(super) fn indent(env: &Env, value: &Value, args: Args) -> Result<Value> {
         Some(Value::Text(text)) => (text.clone(), 1),
         Some(width) => (space, width.as_int("width")?.clamp(0, i128::from(u32::MAX)) as usize),
     };
-    let indent = if text.is_safe() { html::escape(&indent, env)? } else { indent };
     let (first, blank) = (flag(first, false), flag(blank, false));
     env.meter.scan(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
@@ -137,7 +136,6 @@ pub(super) fn indent(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 pub(super) fn truncate(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [length, kill, end, leeway] = args.bind("truncate", ["length", "killwords", "end", "leeway"])?;
-    let text = value.as_text("the value of truncate")?;
     let length = length.map_or(Ok(255), |length| length.as_int("length"))?;
     let leeway = match leeway {
         None | Some(Value::None) => 5,
@@ -150,10 +148,12 @@ pub(super) fn truncate(env: &Env, value: &Value, args: Args) -> Result<Value> {
     if length < end.chars() as i128 || leeway < 0 {
         return wrong(format!("truncate: length is {length}, allowed: the length of end or more; leeway: 0 or more"));
     }
-    env.meter.scan(text.len())?;
-    if text.chars() as i128 <= length + leeway {
+    if value.len()? as i128 <= length.saturating_add(leeway) {
+        // Whatever it is.
         return Ok(value.clone());
     }
+    let text = value.as_text("the value of truncate")?;
+    env.meter.scan(text.len())?;
     let kept = crate::slice::characters(text, 0, length as usize - end.chars());
     let space = kept.as_str().rfind(' ').filter(|_| !flag(kill, false));
     let kept = space.map_or(kept.clone(), |space| kept.part(0..space));
@@ -167,7 +167,7 @@ pub(super) fn wordcount(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("wordcount")?;
     let text = soft(value, env)?;
     env.meter.scan(text.len())?;
-    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let is_word = |c: char| c == '_' || python::is_alnum(c);
     let words = text.as_str().split(|c| !is_word(c)).filter(|word| !word.is_empty()).count();
     Ok(Value::Int(words as i128))
 }

@@ -4,7 +4,8 @@ use super::texts::soft;
 use crate::args::{Args, flag};
 use crate::env::Env;
 use crate::error::{Result, wrong};
-use crate::python::{is_space, lines};
+use crate::html;
+use crate::python::{decimal_digit, is_alnum, is_space, lines};
 use crate::text::{Builder, Origin, Text};
 use crate::value::Value;
 use std::ops::Range;
@@ -19,6 +20,10 @@ struct Wrap {
 pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [width, words, wrap, hyphens] =
         args.bind("wordwrap", ["width", "break_long_words", "wrapstring", "break_on_hyphens"])?;
+    if value.as_text("the value of wordwrap")?.is_empty() {
+        // Without a line nobody looks at the width.
+        return Ok(crate::operators::empty());
+    }
     let width = width.map_or(Ok(79), |width| width.as_int("width"))?;
     if width < 1 {
         return wrong(format!("wordwrap: width is {width}, allowed: 1 or more"));
@@ -32,7 +37,6 @@ pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
         breaks_words: flag(words, true),
         breaks_hyphens: flag(hyphens, true),
     };
-    value.as_text("the value of wordwrap")?;
     let text = soft(value, env)?;
     env.meter.scan(text.len().saturating_mul(4))?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
@@ -45,7 +49,7 @@ pub(super) fn wordwrap(env: &Env, value: &Value, args: Args) -> Result<Value> {
         fill(&text.part(at..at + line.len()), &how, &between, &mut out, env)?;
         at += line.len() + end;
     }
-    Ok(Value::Text(out.finish()?))
+    Ok(Value::Text(out.finish()?.safe(between.is_safe())))
 }
 
 /// Writes a line of the text as lines of the width.
@@ -86,7 +90,8 @@ fn fill(line: &Text, how: &Wrap, between: &Text, out: &mut Builder, env: &Env) -
                 out.text(between)?;
             }
             first = false;
-            out.text(&line.part(start..end))?;
+            let part = line.part(start..end).safe(false);
+            out.text(&if between.is_safe() { html::escape(&part, env)? } else { part })?;
         }
     }
     Ok(())
@@ -116,9 +121,8 @@ fn broken(line: &str, word: Chunk, how: &Wrap, used: usize, last: &mut Option<Ch
         cut = hyphen.map_or(cut, |at| at + 1);
     }
     let chars = text[..cut].chars().count();
-    if cut > 0 {
-        *last = Some(Chunk { range: start..start + cut, chars });
-    }
+    // Also if it is empty: white space before it is not the last part then, and stays.
+    *last = Some(Chunk { range: start..start + cut, chars });
     (cut < text.len()).then(|| Chunk { range: start + cut..end, chars: word.chars - chars })
 }
 
@@ -128,11 +132,11 @@ fn is_white(c: char) -> bool {
 }
 
 fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
+    c == '_' || is_alnum(c)
 }
 
 fn is_letter(c: char) -> bool {
-    c == '_' || c.is_alphabetic()
+    is_word(c) && decimal_digit(c).is_none()
 }
 
 fn is_word_or_sign(c: char) -> bool {

@@ -117,7 +117,7 @@ impl Formatter<'_> {
         let end = whole.find(['.', '[']).unwrap_or(whole.len());
         let first = &whole[..end];
         let numeric = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
-        let found = if first.is_empty() || numeric {
+        let found = if whole.is_empty() || numeric {
             let number = match (self.next, numeric) {
                 (Some(next), false) => {
                     self.next = Some(next + 1);

@@ -225,7 +225,7 @@ fn of_float(n: f64, spec: Spec, env: &Env) -> Result<Text> {
     let _charge = room(width.saturating_add(spec.precision.unwrap_or(0)), env)?;
     let digits = match (kind, spec.precision) {
         // As `str`, with at least one digit behind the point.
-        ('r', None) => number::float_text(scaled.abs()),
+        ('r', None) => with_point(number::float_text(scaled.abs()), spec.alternate),
         ('r', Some(precision)) => general(scaled.abs(), precision, spec.alternate, true),
         (kind, precision) => of_kind(scaled.abs(), kind, precision.unwrap_or(6), spec.alternate),
     };
@@ -291,6 +291,15 @@ fn scientific(text: &str, point: &str) -> String {
     format!("{digits}{point}e{sign}{exponent:0>2}")
 }
 
+/// The alternate form has a point, also where nothing is behind it.
+fn with_point(text: String, alternate: bool) -> String {
+    if !alternate || text.contains('.') {
+        return text;
+    }
+    let end = text.find('e').unwrap_or(text.len());
+    format!("{}.{}", &text[..end], &text[end..])
+}
+
 /// So many digits in all, with an exponent where there are many zeros.
 fn general(n: f64, precision: usize, alternate: bool, as_str: bool) -> String {
     let precision = precision.max(1);
@@ -310,9 +319,9 @@ fn general(n: f64, precision: usize, alternate: bool, as_str: bool) -> String {
         }
     };
     if exponent < -4 || exponent >= most {
-        return scientific(&format!("{}e{exponent}", cut(digits)), "");
+        return with_point(scientific(&format!("{}e{exponent}", cut(digits)), ""), alternate);
     }
     let behind = (precision as i64 - 1 - exponent).max(0) as usize;
-    let text = cut(&fixed(n, behind));
+    let text = with_point(cut(&fixed(n, behind)), alternate);
     if as_str && !text.contains('.') { text + ".0" } else { text }
 }

@@ -17,8 +17,7 @@ pub(crate) fn with_value(text: &Text, value: &Value, env: &Env) -> Result<Text> 
     match value {
         Value::Tuple(seq) => filled(text, seq.clone(), None, env),
         other => {
-            let mapping =
-                !matches!(other, Value::Text(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None);
+            let mapping = matches!(other, Value::Dict(_) | Value::List(_) | Value::Range(_) | Value::Undefined(_));
             filled(text, Seq::new(&env.meter, vec![other.clone()])?, mapping.then_some(other), env)
         }
     }
@@ -62,6 +61,11 @@ fn filled(text: &Text, values: Seq, mapping: Option<&Value>, env: &Env) -> Resul
         env.meter.step()?;
         out.text(&text.part(at..found))?;
         let mut rest = &whole[found + 1..];
+        if rest.starts_with('%') {
+            out.text(&text.part(found..found + 1))?;
+            at = found + 2;
+            continue;
+        }
         let mut key = None;
         if rest.starts_with('(') {
             let (name, behind) = key_of(rest)?;
@@ -85,12 +89,11 @@ fn filled(text: &Text, values: Seq, mapping: Option<&Value>, env: &Env) -> Resul
         };
         let (spec, behind) = spec_of(rest, &mut next)?;
         let Some(kind) = behind.chars().next() else { return wrong("incomplete format") };
-        if kind == '%' {
-            out.text(&text.sub(&behind[..1]))?;
-        } else {
-            let value = next()?;
-            put(&value, kind, &spec, text.is_safe(), &mut out, env)?;
+        let mut value = next()?;
+        if text.is_safe() {
+            value = through_markup(value, kind)?;
         }
+        put(&value, kind, &spec, text.is_safe(), &mut out, env)?;
         at = whole.len() - behind.len() + kind.len_utf8();
     }
     out.text(&text.part(at..text.len()))?;
@@ -98,6 +101,22 @@ fn filled(text: &Text, values: Seq, mapping: Option<&Value>, env: &Env) -> Resul
         return wrong("not all arguments converted during string formatting");
     }
     Ok(out.finish()?.safe(text.is_safe()))
+}
+
+/// A safe text sees what it formats through a wrapper, which makes numbers of texts, and is no int itself.
+fn through_markup(value: Value, kind: char) -> Result<Value> {
+    match (kind, &value) {
+        ('c' | 'x' | 'X' | 'o', _) => wrong(format!("%{kind} is not available in a safe text")),
+        ('d' | 'i' | 'u', Value::Text(text)) => match number::parse_int(text.as_str(), 10) {
+            Ok(n) => Ok(Value::Int(n)),
+            Err(_) => wrong("the text is not an int"),
+        },
+        ('e' | 'E' | 'f' | 'F' | 'g' | 'G', Value::Text(text)) => match number::parse_float(text.as_str()) {
+            Some(n) => Ok(Value::Float(n)),
+            None => wrong("the text is not a float"),
+        },
+        _ => Ok(value),
+    }
 }
 
 /// What is between parentheses, which may have others inside.
@@ -175,11 +194,11 @@ fn put(value: &Value, kind: char, spec: &Spec, safe: bool, out: &mut Builder, en
         }
         'c' => match value {
             Value::Text(text) if text.chars() == 1 => text.clone(),
-            Value::Int(n) => match u32::try_from(*n).ok().and_then(char::from_u32) {
-                Some(c) => Text::new(&env.meter, c.encode_utf8(&mut [0; 4]), Origin::Template)?,
-                None => return wrong("%c arg not in range(0x110000)"),
+            other => match number::int(other).map(|n| u32::try_from(n).ok().and_then(char::from_u32)) {
+                Some(Some(c)) => Text::new(&env.meter, c.encode_utf8(&mut [0; 4]), Origin::Template)?,
+                Some(None) => return wrong("%c arg not in range(0x110000)"),
+                None => return wrong("%c requires int or char"),
             },
-            _ => return wrong("%c requires int or char"),
         },
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => return int(value, kind, spec, out, env),
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => return float(value, kind, spec, out, env),

@@ -251,6 +251,15 @@ impl Machine<'_> {
     pub(super) fn enter_generation(&mut self, function: u32) -> Result<()> {
         let frame = self.frame_of(function, self.frame)?;
         let start = self.outer.is_empty().then(|| self.out.len());
+        // It is a call without arguments.
+        let code = &self.program.functions[function as usize];
+        if let Some(slot) = code.kwargs {
+            self.frames[frame as usize].slots[slot as usize] = Some(Pairs::new(&self.env.meter, 0)?.value()?);
+        }
+        if let Some(slot) = code.varargs {
+            let none = Gather::new(&self.env.meter)?.seq()?;
+            self.frames[frame as usize].slots[slot as usize] = Some(Value::Tuple(none));
+        }
         self.activate(function, frame, Kind::Generation(start))
     }
 

@@ -191,6 +191,10 @@ impl<'p> Machine<'p> {
             meter.step()?;
             match op {
                 Op::Data(start, end) => self.write_data(start, end)?,
+                Op::Text => match self.top() {
+                    Value::Text(_) => {}
+                    other => return wrong(format!("a block writes a text, not {}", other.type_name())),
+                },
                 Op::Print => {
                     let value = self.pop();
                     self.print(&value)?;

@@ -49,18 +49,36 @@ pub(crate) fn lower(text: &Text, env: &Env) -> Result<Text> {
     if let Some(done) = ascii(text, env, str::to_ascii_lowercase)? {
         return Ok(done);
     }
-    let whole = text.as_str();
-    let mut at = 0;
-    mapped(text, env, |c, put| {
-        let here = at;
-        at += c.len_utf8();
+    let mut lowered = Lowered::of(text);
+    mapped(text, env, |c, put| lowered.put(c, put))
+}
+
+/// Writes characters of a text in lower case, in their order: it knows where they are.
+struct Lowered<'t> {
+    whole: &'t str,
+    at: usize,
+}
+
+impl<'t> Lowered<'t> {
+    fn of(text: &'t Text) -> Lowered<'t> {
+        Lowered { whole: text.as_str(), at: 0 }
+    }
+
+    /// A character that is written in another way.
+    fn pass(&mut self, c: char) {
+        self.at += c.len_utf8();
+    }
+
+    fn put(&mut self, c: char, put: &mut dyn FnMut(char)) {
+        let here = self.at;
+        self.pass(c);
         // A sigma at the end of a word has a form of its own.
-        if c == 'Σ' && ends_word(whole, here) { put('ς') } else { c.to_lowercase().for_each(put) }
-    })
+        if c == 'Σ' && ends_word(self.whole, here) { put('ς') } else { c.to_lowercase().for_each(put) }
+    }
 }
 
 fn is_cased(c: char) -> bool {
-    c.is_lowercase() || c.is_uppercase() || matches!(c, '\u{1C5}' | '\u{1C8}' | '\u{1CB}' | '\u{1F2}')
+    c.is_lowercase() || c.is_uppercase() || python::is_title(c)
 }
 
 /// Whether letters come before the character at an offset and none after it. Marks between letters are passed over.
@@ -96,19 +114,26 @@ methods! {
     upper_method upper;
     lower_method lower;
     capitalize_method capitalize;
-    casefold |text, env| mapped(text, env, |c, put| match c {
-        'ß' | 'ẞ' => "ss".chars().for_each(put),
-        'ς' => put('σ'),
-        c => c.to_lowercase().for_each(put),
-    });
-    swapcase |text, env| mapped(text, env, |c, put| match c {
-        c if c.is_uppercase() => c.to_lowercase().for_each(put),
-        c => c.to_uppercase().for_each(put),
-    });
+    casefold |text, env| mapped(text, env, |c, put| python::folded(c, put));
+    swapcase |text, env| {
+        let mut lowered = Lowered::of(text);
+        mapped(text, env, |c, put| match c {
+            c if c.is_uppercase() => lowered.put(c, put),
+            c => {
+                lowered.pass(c);
+                if c.is_lowercase() { c.to_uppercase().for_each(put) } else { put(c) }
+            }
+        })
+    };
     title |text, env| {
-        let mut inside = false;
-        mapped(text, env, move |c, put| {
-            if inside { c.to_lowercase().for_each(put) } else { python::title(c, put) }
+        let (mut inside, mut lowered) = (false, Lowered::of(text));
+        mapped(text, env, |c, put| {
+            if inside {
+                lowered.put(c, put);
+            } else {
+                lowered.pass(c);
+                python::title(c, put);
+            }
             inside = is_cased(c);
         })
     };
@@ -127,23 +152,23 @@ macro_rules! questions {
 }
 
 questions! {
-    isalnum |text| all(text, |c| c.is_alphanumeric() || python::is_digit(c));
-    isalpha |text| all(text, char::is_alphabetic);
+    isalnum |text| all(text, python::is_alnum);
+    isalpha |text| all(text, python::is_alpha);
     isascii str::is_ascii;
     isdecimal |text| all(text, |c| decimal_digit(c).is_some());
     isdigit |text| all(text, python::is_digit);
     isidentifier |text| {
         let first = text.chars().next();
-        first.is_some_and(|c| c == '_' || c.is_alphabetic()) && text.chars().all(|c| c == '_' || c.is_alphanumeric())
+        first.is_some_and(python::begins_identifier) && text.chars().all(python::continues_identifier)
     };
     islower is_lower;
-    isnumeric |text| all(text, char::is_numeric);
+    isnumeric |text| all(text, python::is_numeric);
     isprintable |text| text.chars().all(is_printable);
     isspace |text| all(text, is_space);
     istitle |text| {
         let (mut inside, mut found) = (false, false);
         for c in text.chars() {
-            if (c.is_uppercase() && inside) || (c.is_lowercase() && !inside) {
+            if ((c.is_uppercase() || python::is_title(c)) && inside) || (c.is_lowercase() && !inside) {
                 return false;
             }
             inside = is_cased(c);

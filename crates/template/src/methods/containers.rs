@@ -65,6 +65,9 @@ pub(super) fn count(env: &Env, value: &Value, args: Args) -> Result<Value> {
 pub(super) fn index(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [wanted, start, stop] = args.positional("index")?;
     let wanted = needed(wanted, "index", "value")?;
+    for bound in [start, stop].into_iter().flatten() {
+        bound.as_int("a bound of index")?;
+    }
     let (first, len, _) = crate::slice::range(value.len()?, [start, stop, None])?;
     let mut values = Values::of(value)?;
     let mut at = 0;
@@ -75,6 +78,13 @@ pub(super) fn index(env: &Env, value: &Value, args: Args) -> Result<Value> {
         at += 1;
     }
     wrong("the value is not in it")
+}
+
+/// As of a list, but without bounds.
+pub(super) fn index_in_range(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [wanted] = args.positional("index")?;
+    needed(wanted, "index", "value")?;
+    index(env, value, args)
 }
 
 pub(super) fn cycle(_: &Env, value: &Value, args: Args) -> Result<Value> {

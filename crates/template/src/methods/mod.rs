@@ -78,6 +78,7 @@ const TEXT: Table = &[
 ];
 const DICT: Table = &[
     ("copy", containers::itself),
+    ("fromkeys", containers::fromkeys),
     ("get", containers::get),
     ("items", containers::items),
     ("keys", containers::keys),
@@ -85,13 +86,14 @@ const DICT: Table = &[
 ];
 const LIST: Table = &[("copy", containers::itself), ("count", containers::count), ("index", containers::index)];
 const TUPLE: Table = &[("count", containers::count), ("index", containers::index)];
+const RANGE: Table = &[("count", containers::count), ("index", containers::index_in_range)];
 const LOOP: Table = &[("changed", containers::changed), ("cycle", containers::cycle)];
 const DICT_FUNCTION: Table = &[("fromkeys", containers::fromkeys)];
 const CYCLER: Table = &[("next", containers::next), ("reset", containers::reset)];
 
 /// What changes a value, and what leads out of the sandbox.
 const HIDDEN_OF_TEXT: &[&str] = &["encode", "format_map", "maketrans", "translate"];
-const HIDDEN_OF_DICT: &[&str] = &["clear", "fromkeys", "pop", "popitem", "setdefault", "update"];
+const HIDDEN_OF_DICT: &[&str] = &["clear", "pop", "popitem", "setdefault", "update"];
 const HIDDEN_OF_LIST: &[&str] = &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
 /// What every object of Python has.
 const HIDDEN: &[&str] = &[
@@ -141,7 +143,8 @@ pub(crate) fn find(value: &Value, name: &str) -> Option<Found> {
         Value::Text(_) => (TEXT, HIDDEN_OF_TEXT),
         Value::Dict(_) => (DICT, HIDDEN_OF_DICT),
         Value::List(_) => (LIST, HIDDEN_OF_LIST),
-        Value::Tuple(_) | Value::Range(_) => (TUPLE, &[]),
+        Value::Tuple(_) => (TUPLE, &[]),
+        Value::Range(_) => (RANGE, &[]),
         Value::Loop(_) => (LOOP, &[]),
         Value::Cycler(_) => (CYCLER, &[]),
         Value::Function(function) if function.name == "dict" => (DICT_FUNCTION, &[]),
@@ -166,9 +169,9 @@ pub(crate) fn property(value: &Value, name: &str, env: &Env) -> Result<Option<Va
         (Value::Cycler(cycler), "pos") => Some(Value::Int(cycler.at.get() as i128)),
         (Value::Joiner(joiner), "sep") => Some(joiner.text.clone()),
         (Value::Joiner(joiner), "used") => Some(Value::Bool(joiner.used.get())),
-        (Value::Range(range), "start") => Some(Value::Int(i128::from(range.start))),
-        (Value::Range(range), "step") => Some(Value::Int(i128::from(range.step))),
-        (Value::Range(range), "stop") => Some(range.get(range.len as usize)),
+        (Value::Range(range), "start") => Some(Value::Int(range.start)),
+        (Value::Range(range), "step") => Some(Value::Int(range.step)),
+        (Value::Range(range), "stop") => Some(Value::Int(range.stop)),
         (Value::Int(_) | Value::Bool(_), "real" | "numerator") => crate::number::int(value).map(Value::Int),
         (Value::Int(_) | Value::Bool(_), "imag") => Some(Value::Int(0)),
         (Value::Int(_) | Value::Bool(_), "denominator") => Some(Value::Int(1)),
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn tables_are_in_order() {
-        for table in [TEXT, DICT, LIST, TUPLE, LOOP, CYCLER] {
+        for table in [TEXT, DICT, LIST, TUPLE, RANGE, LOOP, CYCLER] {
             assert!(table.is_sorted_by(|a, b| a.0 < b.0));
         }
     }

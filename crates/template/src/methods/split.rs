@@ -1,7 +1,7 @@
 //! `split`, `partition`, `join` and their like.
 
-use super::{optional_int, own};
-use crate::args::{Args, flag, needed};
+use super::own;
+use crate::args::{Args, needed};
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::html;
@@ -21,7 +21,7 @@ fn how<'a>(args: &Args<'a>, of: &str) -> Result<(Option<&'a Text>, usize)> {
     if separator.is_some_and(Text::is_empty) {
         return wrong("empty separator");
     }
-    let most = optional_int(most, "maxsplit")?.unwrap_or(-1);
+    let most = most.map_or(Ok(-1), |most| most.as_int("maxsplit"))?;
     Ok((separator, usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
@@ -92,7 +92,7 @@ pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 pub(super) fn splitlines(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [keep] = args.bind("splitlines", ["keepends"])?;
-    let (text, keep) = (own(value)?, flag(keep, false));
+    let (text, keep) = (own(value)?, keep.map_or(Ok(0), |keep| keep.as_int("keepends"))? != 0);
     env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut at = 0;
@@ -126,7 +126,8 @@ fn cut(env: &Env, value: &Value, args: Args, of: &str, last: bool) -> Result<Val
         Some(at) => {
             let end = at + separator.len();
             // What was found is the separator itself.
-            [text.part(0..at), separator.clone().safe(text.is_safe()), text.part(end..text.len())]
+            let safe = text.is_safe() || separator.is_safe();
+            [text.part(0..at), separator.clone().safe(safe), text.part(end..text.len())]
         }
         None if last => [text.part(0..0), text.part(0..0), text.clone()],
         None => [text.clone(), text.part(0..0), text.part(0..0)],

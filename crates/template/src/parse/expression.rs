@@ -8,9 +8,6 @@ use crate::error::Error;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Words that end a tuple, beside the ends of tags and brackets.
-pub(super) type Ends = &'static [&'static str];
-
 /// Levels of operators with two sides, from the weakest.
 const OR: u8 = 0;
 const AND: u8 = 1;
@@ -43,16 +40,16 @@ impl Parser<'_> {
     }
 
     /// Expressions with commas between them are a tuple.
-    pub(super) fn tuple(&mut self, inline_if: bool, ends: Ends) -> Result<ExprId> {
-        self.tuple_of(inline_if, ends, false)
+    pub(super) fn tuple(&mut self, inline_if: bool) -> Result<ExprId> {
+        self.tuple_of(inline_if, false)
     }
 
-    fn tuple_of(&mut self, inline_if: bool, ends: Ends, parentheses: bool) -> Result<ExprId> {
+    fn tuple_of(&mut self, inline_if: bool, parentheses: bool) -> Result<ExprId> {
         let at = self.place();
         let mut items = Vec::new();
         let mut is_tuple = false;
         loop {
-            if self.ends_tuple(ends) {
+            if self.ends_tuple() {
                 break;
             }
             items.push(if inline_if { self.expression()? } else { self.deeper(|p| p.binary(OR))? });
@@ -68,12 +65,8 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn ends_tuple(&self, ends: Ends) -> bool {
-        match self.tok() {
-            Tok::PrintEnd | Tok::BlockEnd | Tok::Sign(")") => true,
-            Tok::Name(name) => ends.contains(name),
-            _ => false,
-        }
+    pub(super) fn ends_tuple(&self) -> bool {
+        matches!(self.tok(), Tok::PrintEnd | Tok::BlockEnd | Tok::Sign(")"))
     }
 
     /// Operators of this level and stronger ones.
@@ -221,7 +214,7 @@ impl Parser<'_> {
             }
             Tok::Sign("(") => {
                 self.skip();
-                let inner = self.deeper(|p| p.tuple_of(true, &[], true))?;
+                let inner = self.deeper(|p| p.tuple_of(true, true))?;
                 self.expect(")")?;
                 return Ok(inner);
             }

@@ -205,7 +205,7 @@ impl<'s> Lexer<'s> {
                 return Ok(());
             }
             let (tok, len) = match first {
-                '0'..='9' => match literal::number(rest) {
+                '0'..='9' => match literal::number(rest, self.source[..at].ends_with('.')) {
                     Ok(found) => found,
                     Err(message) => return self.fail(message, at),
                 },

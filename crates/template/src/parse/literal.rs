@@ -2,10 +2,10 @@
 
 use super::lexer::Tok;
 
-/// A number at the start of a source, and its length.
-pub(super) fn number(source: &str) -> Result<(Tok<'static>, usize), String> {
+/// A number at the start of a source, and its length. Behind a point there are no floats: `pairs.0.1`.
+pub(super) fn number(source: &str, behind_point: bool) -> Result<(Tok<'static>, usize), String> {
     let bytes = source.as_bytes();
-    if let Some(found) = float(bytes) {
+    if let Some(found) = float(bytes).filter(|_| !behind_point) {
         let digits = source[..found].replace('_', "");
         let value = digits.parse().map_err(|_| format!("not a number: {digits:?}"))?;
         return Ok((Tok::Float(value), found));
@@ -108,9 +108,18 @@ fn escape(rest: &str, out: &mut String) -> Result<usize, String> {
             (code.unwrap_or('\0'), len)
         }
         c => {
-            // Python leaves an escape that it doesn't know as it is.
+            // Python leaves an escape that it doesn't know as it is, and Jinja writes what is not ASCII as an escape before.
             out.push('\\');
-            (c, c.len_utf8())
+            match c as u32 {
+                0..=0x7F => {}
+                code @ 0x80..=0xFF => *out += &format!("x{code:02x}"),
+                code @ 0x100..=0xFFFF => *out += &format!("u{code:04x}"),
+                code => *out += &format!("U{code:08x}"),
+            }
+            if !c.is_ascii() {
+                return Ok(c.len_utf8());
+            }
+            (c, 1)
         }
     };
     out.push(c);

@@ -2,7 +2,6 @@
 
 use super::Parser;
 use super::ast::{Expr, For, Kind, NameId, Signature, Stmt, Target};
-use super::expression::Ends;
 use super::lexer::Tok;
 use crate::error::Error;
 
@@ -25,7 +24,7 @@ impl Parser<'_> {
                     }
                     Tok::PrintBegin => {
                         p.skip();
-                        let value = p.tuple(true, &[])?;
+                        let value = p.tuple(true)?;
                         if *p.tok() != Tok::PrintEnd {
                             return Err(p.unexpected("'}}'"));
                         }
@@ -126,9 +125,9 @@ impl Parser<'_> {
     }
 
     fn set(&mut self) -> Result<Kind> {
-        let target = self.target(true, &[])?;
+        let target = self.target(true)?;
         if self.skip_if("=") {
-            let value = self.tuple(true, &[])?;
+            let value = self.tuple(true)?;
             return Ok(Kind::Set(target, value));
         }
         let filter = if self.skip_if("|") { Some(self.filters(None)?) } else { None };
@@ -147,7 +146,7 @@ impl Parser<'_> {
     fn parse_if(&mut self) -> Result<Kind> {
         let mut arms = Vec::new();
         loop {
-            let test = self.tuple(false, &[])?;
+            let test = self.tuple(false)?;
             let (body, end) = self.block("if", &["elif", "else", "endif"])?;
             arms.push((test, body));
             match end {
@@ -160,11 +159,11 @@ impl Parser<'_> {
 
     fn parse_for(&mut self) -> Result<Kind> {
         self.loops += 1;
-        let target = self.target(false, &["in"])?;
+        let target = self.target(false)?;
         if !self.skip_word("in") {
             return Err(self.unexpected("'in'"));
         }
-        let of = self.tuple(false, &["recursive"])?;
+        let of = self.tuple(false)?;
         let test = if self.skip_word("if") { Some(self.expression()?) } else { None };
         let recursive = self.skip_word("recursive");
         let (body, end) = self.block("for", &["endfor", "else"])?;
@@ -180,7 +179,7 @@ impl Parser<'_> {
                 self.expect(",")?;
             }
             let loops = std::mem::take(&mut self.loops);
-            let target = self.target(false, &[])?;
+            let target = self.target(false)?;
             self.loops = loops;
             self.expect("=")?;
             values.push((target, self.expression()?));
@@ -223,11 +222,11 @@ impl Parser<'_> {
     }
 
     /// What is assigned to: a name or names with commas between them, perhaps attributes of namespaces.
-    fn target(&mut self, namespaces: bool, ends: Ends) -> Result<Target> {
+    fn target(&mut self, namespaces: bool) -> Result<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;
-        while !self.ends_tuple(ends) {
-            targets.push(self.deeper(|p| p.single_target(namespaces, ends))?);
+        while !self.ends_tuple() {
+            targets.push(self.deeper(|p| p.single_target(namespaces))?);
             if !self.skip_if(",") {
                 break;
             }
@@ -243,13 +242,13 @@ impl Parser<'_> {
         }
     }
 
-    fn single_target(&mut self, namespaces: bool, _ends: Ends) -> Result<Target> {
+    fn single_target(&mut self, namespaces: bool) -> Result<Target> {
         let at = self.place();
         if self.skip_if("(") {
             if self.skip_if(")") {
                 return Ok(Target::Tuple(Vec::new()));
             }
-            let inner = self.target(false, &[])?;
+            let inner = self.target(false)?;
             self.expect(")")?;
             return Ok(inner);
         }
