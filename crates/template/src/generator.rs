@@ -43,7 +43,7 @@ pub(crate) struct Generator {
 
 impl Generator {
     /// A filter's generator.
-    pub(crate) fn new(env: &Env, name: &'static str, value: &Value, args: Args, prepare: Prepare) -> Result<Value> {
+    pub(crate) fn value(env: &Env, name: &'static str, value: &Value, args: Args, prepare: Prepare) -> Result<Value> {
         let inner = level_above([value].into_iter().chain(args.positional).chain(args.named.iter().map(|(_, v)| v)))?;
         let depth = inner + LEVEL;
         if depth > crate::value::DEEPEST {

@@ -48,7 +48,7 @@ pub(crate) fn is_printable(c: char) -> bool {
     text[0] = b'a';
     let len = 1 + c.encode_utf8(&mut text[1..]).len();
     let text = std::str::from_utf8(&text[..len]).unwrap_or_default();
-    !text.escape_debug().nth(1).is_some_and(|first| first == '\\')
+    text.escape_debug().nth(1).is_none_or(|first| first != '\\')
 }
 
 /// Ranges without letters in which the standard library has some: marks that take room, numbers and letters in circles.

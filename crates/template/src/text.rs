@@ -23,6 +23,9 @@ impl Origin {
     }
 }
 
+/// Bytes of one origin.
+pub(crate) type Run = (Range<usize>, Origin);
+
 /// The origins of the bytes of a text: runs in turns.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs {
@@ -316,9 +319,9 @@ impl Builder {
     }
 
     /// The text itself, its runs, and its charge, which goes.
-    pub(crate) fn into_parts(self) -> Result<(String, Vec<(Range<usize>, Origin)>)> {
+    pub(crate) fn into_parts(self) -> Result<(String, Vec<Run>)> {
         let n = self.runs.borders.len() + 1;
-        let charge = Charge::new(self.meter(), n * size_of::<(Range<usize>, Origin)>())?;
+        let charge = Charge::new(self.meter(), n * size_of::<Run>())?;
         let mut runs = Vec::with_capacity(n);
         runs.extend(self.runs.of(0..self.data.len()));
         drop(charge);

@@ -133,7 +133,7 @@ pub(super) fn reverse(env: &Env, value: &Value, args: Args) -> Result<Value> {
 }
 
 pub(super) fn items(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "items", value, args, |_, value, args| {
+    Generator::value(env, "items", value, args, |_, value, args| {
         args.none("items")?;
         match value {
             Value::Undefined(_) => Ok(over(Values::Nothing)),
@@ -161,7 +161,7 @@ pub(super) fn attr(env: &Env, value: &Value, args: Args) -> Result<Value> {
 }
 
 pub(super) fn batch(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "batch", value, args, |_, value, args| {
+    Generator::value(env, "batch", value, args, |_, value, args| {
         let [size, fill] = args.bind("batch", ["linecount", "fill_with"])?;
         let size = needed(size, "batch", "linecount")?.clone();
         let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();
@@ -209,7 +209,7 @@ fn is_size(len: usize, size: &Value, env: &Env) -> Result<bool> {
 }
 
 pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "slice", value, args, |env, value, args| {
+    Generator::value(env, "slice", value, args, |env, value, args| {
         let [slices, fill] = args.bind("slice", ["slices", "fill_with"])?;
         let slices = needed(slices, "slice", "slices")?.as_int("slices")?;
         let fill = fill.filter(|fill| !matches!(fill, Value::None)).cloned();

@@ -38,7 +38,7 @@ fn values_of(value: &Value) -> Result<Values> {
 }
 
 pub(super) fn map(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "map", value, args, |env, value, args| {
+    Generator::value(env, "map", value, args, |env, value, args| {
         let mut values = values_of(value)?;
         if matches!(values, Values::Nothing) {
             return Ok(Box::new(|_| Ok(None)));
@@ -72,19 +72,19 @@ fn named_filter(name: &Value) -> Result<&'static Filter> {
 }
 
 pub(super) fn select(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "select", value, args, |env, value, args| chosen(env, value, args, false, true))
+    Generator::value(env, "select", value, args, |env, value, args| chosen(env, value, args, false, true))
 }
 
 pub(super) fn reject(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "reject", value, args, |env, value, args| chosen(env, value, args, false, false))
+    Generator::value(env, "reject", value, args, |env, value, args| chosen(env, value, args, false, false))
 }
 
 pub(super) fn selectattr(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "selectattr", value, args, |env, value, args| chosen(env, value, args, true, true))
+    Generator::value(env, "selectattr", value, args, |env, value, args| chosen(env, value, args, true, true))
 }
 
 pub(super) fn rejectattr(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "rejectattr", value, args, |env, value, args| chosen(env, value, args, true, false))
+    Generator::value(env, "rejectattr", value, args, |env, value, args| chosen(env, value, args, true, false))
 }
 
 /// The values that a test, or their truth, is `wanted` for.

@@ -92,7 +92,7 @@ pub(super) fn dictsort(env: &Env, value: &Value, args: Args) -> Result<Value> {
 }
 
 pub(super) fn unique(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    Generator::new(env, "unique", value, args, |env, value, args| {
+    Generator::value(env, "unique", value, args, |env, value, args| {
         let [case, attribute] = args.bind("unique", ["case_sensitive", "attribute"])?;
         let case = flag(case, false);
         let path = path_of(attribute, env)?;

@@ -84,7 +84,7 @@ impl Parser<'_> {
         loop {
             let at = self.place();
             let expr = match self.tok() {
-                Tok::Name("or") if min <= OR => {
+                Tok::Name("or") if min == OR => {
                     self.skip();
                     Expr::Or(left, self.inner(AND)?)
                 }

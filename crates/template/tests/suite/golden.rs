@@ -153,7 +153,8 @@ mod sha256 {
         let mut padded = data.to_vec();
         padded.push(0x80);
         padded.resize(
-            padded.len().div_ceil(64) * 64 + if padded.len() % 64 > 56 || padded.len() % 64 == 0 { 64 } else { 0 },
+            padded.len().div_ceil(64) * 64
+                + if padded.len() % 64 > 56 || padded.len().is_multiple_of(64) { 64 } else { 0 },
             0,
         );
         let end = padded.len();
