@@ -11,7 +11,17 @@ use crate::operators::compare;
 use crate::program::{Op, Var};
 use crate::value::{Undefined, Value};
 use std::rc::Rc;
-use std::slice;
+
+/// A copy. The most frequent kinds are made where they stay: to move what was written just before waits for it, which was a
+/// tenth of the time.
+#[inline(always)]
+pub(super) fn copy(value: &Value) -> Value {
+    match value {
+        Value::Dict(dict) => Value::Dict(dict.clone()),
+        Value::Text(text) => Value::Text(text.clone()),
+        other => other.clone(),
+    }
+}
 
 impl Machine<'_> {
     fn next_op(&self) -> Op {
@@ -27,11 +37,6 @@ impl Machine<'_> {
     fn take(&mut self) -> Result<()> {
         self.pc += 1;
         self.env.meter.step()
-    }
-
-    /// A copy on the stack, made where it stays: to move what was just written takes longer than to write it.
-    fn push_copy(&mut self, value: &Value) {
-        self.stack.extend_from_slice(slice::from_ref(value));
     }
 
     /// The value of a variable for the next instruction.
@@ -138,7 +143,7 @@ impl Machine<'_> {
                 }
                 Op::Store(slot) => {
                     self.take()?;
-                    self.slots[slot as usize] = Some(value.clone());
+                    self.slots[slot as usize] = Some(copy(value));
                     return Ok(());
                 }
                 Op::Item => {
@@ -152,7 +157,7 @@ impl Machine<'_> {
                     return self.print(value);
                 }
                 _ => {
-                    self.push_copy(value);
+                    self.stack.push(copy(value));
                     return Ok(());
                 }
             }

@@ -1,13 +1,14 @@
 //! Loops, and the values that a loop with a condition looks at before their turn.
 
+use super::ahead::copy;
 use super::{Machine, Running};
 use crate::error::Result;
 use crate::iterate::Values;
 use crate::loops::{Loop, Test};
+use crate::program::Op;
 use crate::text::Text;
 use crate::value::Value;
 use std::rc::Rc;
-use std::slice;
 
 /// What a loop that is open takes in the machine, which doubles its room.
 pub(super) const LOOP: usize = 2 * size_of::<Running>();
@@ -37,8 +38,14 @@ impl Machine<'_> {
             // The most frequent loops: their values are made where they stay.
             Some(Running::Plain(Values::Seq(seq, at))) if let Some(value) = seq.get(*at) => {
                 self.env.meter.value()?;
-                self.stack.extend_from_slice(slice::from_ref(value));
                 *at += 1;
+                if let Op::Store(slot) = self.program.ops[self.pc] {
+                    self.pc += 1;
+                    self.env.meter.step()?;
+                    self.slots[slot as usize] = Some(copy(value));
+                } else {
+                    self.stack.push(copy(value));
+                }
                 return Ok(());
             }
             Some(Running::Plain(Values::Range(range, at))) if *at < range.len as usize => {
