@@ -4,6 +4,7 @@ mod bad_inputs;
 mod common;
 mod corpus;
 mod golden;
+mod runs;
 
 #[path = "../../../../fuzz/checks/template.rs"]
 mod fuzzed;
