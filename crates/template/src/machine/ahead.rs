@@ -164,3 +164,47 @@ impl Machine<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Error, Limits, Origin, Template};
+
+    /// With `m`, which is `{"x": "a"}`.
+    fn render(source: &str) -> Result<String, Error> {
+        let template = Template::new(source)?;
+        let limits = Limits::default();
+        let mut renderer = template.renderer(&limits);
+        let pair = (renderer.text("x", Origin::Input)?, renderer.text("a", Origin::Input)?);
+        let m = renderer.dict([pair].into_iter())?;
+        renderer.set("m", m);
+        Ok(renderer.render()?.text)
+    }
+
+    #[test]
+    fn values_reach_whoever_jumps_to_an_instruction() {
+        for (source, text) in [
+            ("{{ (m.x if m.x else m.y) == 'a' }}", "True"),
+            ("{{ (m.y or m.x) == 'a' and not m.y }}", "True"),
+            ("{{ (m.x and m.y) is defined }}", "False"),
+            ("{{ (m.x == 'a' or m.y.z) and m['x'] }}", "a"),
+            ("{{ m.items is defined and 'y' not in m }}", "True"),
+            ("{% set n = namespace(a=m) %}{% if not n.a.x == 'b' %}{{ n.a['x'] }}{% endif %}", "a"),
+            ("{{ m.x + ('b' if m.x == 'a' else 'c') + 'd' + m.x }}", "abda"),
+            ("{{ 1 + 2 + 3 }}{{ m.x + ('<' | e) + '>' }}", "6a&lt;&gt;"),
+        ] {
+            assert_eq!(render(source).as_deref(), Ok(text), "{source}");
+        }
+    }
+
+    #[test]
+    fn errors_have_the_place_of_the_instruction_that_made_them() {
+        let plain = |of: &str| {
+            let error = render(of).unwrap_err();
+            (error.column(), error.message().to_string())
+        };
+        assert_eq!(plain("{{ m.y.z }}"), (7, "'dict object' has no attribute 'y'".to_string()));
+        assert_eq!(plain("{{ m.x < 1 }}").0, 8);
+        assert_eq!(plain("{{ m.x + 1 + 'b' + 'c' }}").0, 8);
+        assert_eq!(plain("{% set s = m.x + 'b' + 1 %}").0, 16);
+    }
+}
