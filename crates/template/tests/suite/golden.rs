@@ -51,6 +51,11 @@ fn random_programs_are_as_golden() {
 }
 
 #[test]
+fn found_differences_are_as_golden() {
+    all_rows("found.jsonl");
+}
+
+#[test]
 fn reported_cases_are_as_golden() {
     all_rows("reports.jsonl");
 }

@@ -87,7 +87,7 @@ fn origins_are_right(source: &str, messages: &Value, tools: &Value) -> bool {
 
 #[test]
 fn input_is_what_comes_from_the_conversation() {
-    for (file, at_least) in [("small.jsonl", 10), ("random.jsonl", 100)] {
+    for (file, at_least) in [("small.jsonl", 10), ("random.jsonl", 100), ("found.jsonl", 100)] {
         let rows = rows(file);
         let contexts = &rows[0]["contexts"];
         let mut shown = 0;
