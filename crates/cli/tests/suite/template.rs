@@ -204,14 +204,14 @@ fn d08_chat_forgets_nothing_of_long_conversations() {
 fn a_limit_ends_a_message_and_not_the_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let (file, saved) = (folder.path().join("t.jinja"), folder.path().join("saved.json"));
-    std::fs::write(&file, "{% for m in messages %}{{ m.content }}{% endfor %}{{ 'x' * 100000 }}").unwrap();
+    std::fs::write(&file, "{{ messages[-1].content }}{{ ('x' * (messages | length * 30000)) | length }}").unwrap();
     let lines = format!("/load {}\nMore\n", path(&saved));
     std::fs::write(
         &saved,
         json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]).to_string(),
     )
     .unwrap();
-    let ran = run_with_input(&["chat", "--template", path(&file), "--template-memory", "50000"], lines.as_bytes());
+    let ran = run_with_input(&["chat", "--template", path(&file), "--template-memory", "80000"], lines.as_bytes());
     ran.refused_after(1, "--template-memory N allows more");
     assert!(!ran.stderr.contains("forgotten"), "{}", ran.stderr);
 }

@@ -166,6 +166,10 @@ fn d09_it_counts_who_wrote_each_byte() {
         let rendered = ChatTemplate::new(source).unwrap().render(&given, &tokenizer).unwrap();
         assert_eq!(control_ids(&tokenizer, &rendered), wanted, "{source}: {:?}", rendered.text());
     }
+    let role = Message::from_json(json!({"role": "user", "content": "x"})).unwrap();
+    let template = ChatTemplate::new("{{ '<|' ~ messages[0].role ~ '|>' }}").unwrap();
+    let rendered = template.render(&Conversation::new(vec![role]), &tokenizer).unwrap();
+    assert_eq!(control_ids(&tokenizer, &rendered), [tokenizer.find("<|user|>").unwrap()]);
     // A role is the template's, so it was checked to be a name.
     assert!(Message::from_json(json!({"role": "<|im_start|>", "content": "x"})).is_err());
 }
