@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn a_forbidden_edge_fails_and_is_named() {
         let error = check(&workspace(&[(TEXT, TENSOR)])).unwrap_err();
-        assert_eq!(error.to_string(), "inkstone-text uses inkstone-tensor; it may use inkstone-gguf");
+        assert_eq!(
+            error.to_string(),
+            "inkstone-text uses inkstone-tensor; it may use inkstone-gguf, inkstone-template"
+        );
     }
 
     #[test]

@@ -25,13 +25,12 @@ pub(super) fn render(
         let seconds = |since: std::time::Duration| i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         renderer.now(now.duration_since(UNIX_EPOCH).map_or_else(|before| -seconds(before.duration()), seconds));
     }
-    let mut values = Values { renderer: &renderer, keys: HashMap::new() };
+    let mut values = Values::new(&renderer);
     let mut messages = Vec::with_capacity(conversation.messages.len());
     for message in &conversation.messages {
         messages.push(values.message(message.fields(), message.role(), arguments)?);
     }
     let messages = renderer.list(messages)?;
-    let mut values = Values { renderer: &renderer, keys: HashMap::new() };
     let mut variables = vec![("messages", messages), ("add_generation_prompt", conversation.answer.into())];
     for (name, list) in [("tools", &conversation.tools), ("documents", &conversation.documents)] {
         let value = if list.is_empty() { Given::none() } else { values.list(list)? };
@@ -59,11 +58,16 @@ pub(super) fn render(
 /// Makes values of JSON, whose depth was checked.
 struct Values<'c, 'r, 't> {
     renderer: &'r Renderer<'t>,
-    /// Keys come again and again.
+    /// Keys and roles come again and again.
     keys: HashMap<&'c str, Given>,
+    roles: HashMap<&'c str, Given>,
 }
 
-impl<'c> Values<'c, '_, '_> {
+impl<'c, 'r, 't> Values<'c, 'r, 't> {
+    fn new(renderer: &'r Renderer<'t>) -> Values<'c, 'r, 't> {
+        Values { renderer, keys: HashMap::new(), roles: HashMap::new() }
+    }
+
     fn value(&mut self, value: &'c Value) -> Result<Given, Error> {
         Ok(match value {
             Value::Null => Given::none(),
@@ -104,9 +108,18 @@ impl<'c> Values<'c, '_, '_> {
         Ok(made)
     }
 
+    fn role(&mut self, role: &'c str) -> Result<Given, Error> {
+        if let Some(known) = self.roles.get(role) {
+            return Ok(known.clone());
+        }
+        let made = self.renderer.text(role, Origin::Template)?;
+        self.roles.insert(role, made.clone());
+        Ok(made)
+    }
+
     /// A message, as transformers hands it on: without keys that have no value, and with what the model thought under all
     /// names. The role is the template's: it was checked to be a name.
-    fn message(&mut self, fields: &'c Map<String, Value>, role: &str, arguments: Arguments) -> Result<Given, Error> {
+    fn message(&mut self, fields: &'c Map<String, Value>, role: &'c str, arguments: Arguments) -> Result<Given, Error> {
         let thought = REASONING.iter().find_map(|name| fields.get(*name).filter(|value| !value.is_null()));
         let mut pairs = Vec::with_capacity(fields.len() + 2);
         if let Some(thought) = thought
@@ -116,7 +129,7 @@ impl<'c> Values<'c, '_, '_> {
         }
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
             let value = match &**key {
-                "role" => self.renderer.text(role, Origin::Template)?,
+                "role" => self.role(role)?,
                 "tool_calls" => match arguments.changed(value) {
                     Some(changed) => self.owned(&changed)?,
                     None => self.value(value)?,
@@ -135,6 +148,6 @@ impl<'c> Values<'c, '_, '_> {
 
     /// A value that lives for this call only.
     fn owned(&self, value: &Value) -> Result<Given, Error> {
-        Values { renderer: self.renderer, keys: HashMap::new() }.value(value)
+        Values::new(self.renderer).value(value)
     }
 }
