@@ -164,9 +164,10 @@ impl Formatter<'_> {
                 if !behind.is_empty() && !behind.starts_with(['.', '[']) {
                     return wrong("only '.' or '[' may follow ']' in format field specifier");
                 }
-                let key = match key.parse() {
-                    Ok(index) if key.bytes().all(|b| b.is_ascii_digit()) => Value::Int(index),
-                    _ => Value::Text(name.sub(key)),
+                let key = match key.parse::<i64>() {
+                    _ if !key.bytes().all(|b| b.is_ascii_digit()) => Value::Text(name.sub(key)),
+                    Ok(index) => Value::Int(index.into()),
+                    Err(_) => return wrong("too many decimal digits in format string"),
                 };
                 value = access::item(&value, &key, self.env)?;
                 rest = behind;
