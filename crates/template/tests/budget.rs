@@ -110,6 +110,59 @@ fn values_that_are_held_outside_are_charged_until_they_go() {
     drop(text);
 }
 
+/// What is done with a large text `t` of N bytes.
+const LARGE: &[&str] = &[
+    "t ~ 'b'",
+    "t + 'b'",
+    "t | upper",
+    "t.lower()",
+    "t | title",
+    "t | capitalize",
+    "t.swapcase()",
+    "t | e",
+    "t | urlencode",
+    "t | tojson",
+    "t | replace('a', 'b')",
+    "t.replace('a', 'é')",
+    "t.split('b')",
+    "t.split('aaaaaaaa')",
+    "t[::-1]",
+    "t[::2]",
+    "t | wordwrap(9)",
+    "t | indent(9, first=true)",
+    "'b'.center(N)",
+    "'b'.zfill(N)",
+    "'é' * (N // 2)",
+    "[1] * (N // 32)",
+    "range(99999) | list * 3 if false else (range(99999) | list) * (N // 3200000)",
+    "t | list",
+    "t | trim('a')",
+    "'a'.strip(t)",
+    "[t] | string",
+    "[t, t] | join",
+    "t | int",
+    "t | float",
+    "t | striptags",
+    "'%s' % t",
+    "'{}'.format(t)",
+    "'%.*f' % (N, 1.5)",
+    "'{:.{}f}'.format(1.5, N)",
+    "'{:0{},d}'.format(1, N)",
+    "t is upper",
+    "t | truncate(N // 2)",
+    "t | sort",
+    "(range(99999) | list) | sort",
+    "(range(99999) | map('string') | list) | groupby(0) | length",
+    "dict.fromkeys(range(99999))",
+    "{t: t} | string",
+    "t.expandtabs()",
+    "raise_exception(t)",
+    "namespace(x=t ~ 'b')",
+    "strftime_now(t)",
+    "t.partition('b')",
+    "t | batch(N // 9) | list",
+];
+
 #[test]
 fn the_allocator_gives_no_more_than_the_limit_and_a_quarter() {
     for limit in [1 << 20, 8 << 20, 32 << 20] {
@@ -119,7 +172,12 @@ fn the_allocator_gives_no_more_than_the_limit_and_a_quarter() {
             let start = if made.contains('+') { "[]" } else { "'a'" };
             format!("{{% set ns = namespace(x={start}) %}}{{% for i in range(99999) %}}{{% set ns.x = {made} %}}{{% endfor %}}{{{{ ns.x }}}}")
         });
-        let bombs = BOMBS.iter().chain(ENDLESS).chain(MUCH).map(|bomb| whole(bomb)).chain(deep);
+        // A text that takes a good part of the memory, and a copy of it or two.
+        let large = LARGE.iter().flat_map(|used| {
+            [limit / 20, limit * 3 / 10, limit * 9 / 20, limit * 19 / 20]
+                .map(|n| format!("{{% set t = 'a' * {n} %}}{{% set x = {} %}}", used.replace('N', &n.to_string())))
+        });
+        let bombs = BOMBS.iter().chain(ENDLESS).chain(MUCH).map(|bomb| whole(bomb)).chain(deep).chain(large);
         for source in bombs {
             let template = Template::new(&source).unwrap();
             let limits = Limits { memory: limit, output: limit, steps: 3_000_000, ..Limits::default() };
@@ -236,10 +294,10 @@ fn boundless() -> Limits {
 }
 
 const SEARCH: &str = "{% set t = 'ab' * 5000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set x = t.count('ba') %}{% endfor %}{% endfor %}";
-const SORT: &str = "{% set l = (range(100000) | list) * 30 %}{% for i in range(100000) %}{% set x = l | sort(reverse=true) %}{% endfor %}";
+const SORT: &str = "{% set l = (range(100000) | list) * 5 %}{% for i in range(100000) %}{% set x = l | sort(reverse=true) %}{% endfor %}";
 const LOOP: &str = "{% for i in range(100000) %}{% for j in range(100000) %}{% for k in range(100000) %}{% endfor %}{% endfor %}{% endfor %}";
 const RECURSION: &str = "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(300) }}";
-const GENERATORS: &str = "{% for i in range(100000) %}{% set x = ((range(100000) | list) * 30) | map('string') | select | list | length %}{% endfor %}";
+const GENERATORS: &str = "{% for i in range(100000) %}{% set x = ((range(100000) | list) * 5) | map('string') | select | list | length %}{% endfor %}";
 
 /// A tenth of a second, and what a machine that tests does beside it.
 const WITHIN: Duration = Duration::from_millis(300);
