@@ -58,10 +58,10 @@ impl Limits {
     /// - memory: 32 MiB + 4 KiB × entries + 512 values + 32 bytes
     /// - output: 4 MiB + 1 KiB × entries + 8 bytes
     ///
-    /// The square is for templates that look at all messages for each message: published ones take up to 7.8 entries². What
-    /// goes over a text by characters takes 14 steps a byte, any other published template at most 180 an entry. Values, texts
-    /// and output of published templates need at most 1.25 × (150 values + 4 bytes). So there is room for four times as much,
-    /// and for eight times the memory. Few messages have about a million steps, a tenth of a second at most.
+    /// The square is for templates that look at all messages for each message: published ones take up to 8.2 entries². What
+    /// goes over a text by characters takes 14 steps a byte, any other published template at most 170 an entry. Values, texts
+    /// and output of published templates need at most 1.25 × (150 values + 4 bytes). So there is room for four times as many
+    /// steps, and for seven times the memory. Few messages have about a million steps, which take a tenth of a second.
     ///
     /// ```
     /// use inkstone_template::Limits;

@@ -5,6 +5,7 @@ use super::Parser;
 use super::ast::{Arguments, Binary, Comparison, Expr, ExprId, Literal, Unary};
 use super::lexer::Tok;
 use crate::error::Error;
+use std::collections::HashSet;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -337,6 +338,7 @@ impl Parser<'_> {
             let at = p.place();
             p.expect("(")?;
             let mut arguments = Arguments::default();
+            let mut names = HashSet::new();
             while !p.is(")") {
                 let (star, double_star) = (arguments.star.is_some(), arguments.double_star.is_some());
                 let allowed = if p.skip_if("*") {
@@ -348,7 +350,7 @@ impl Parser<'_> {
                 } else if let (Tok::Name(name), Tok::Sign("=")) = (p.tok().clone(), p.look()) {
                     p.at += 2;
                     let (name, value) = (p.ast.name_id(name), p.expression()?);
-                    let twice = arguments.named.iter().any(|(known, _)| *known == name);
+                    let twice = !names.insert(name);
                     arguments.named.push((name, value));
                     !double_star && !twice
                 } else {

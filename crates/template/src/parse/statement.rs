@@ -4,6 +4,7 @@ use super::Parser;
 use super::ast::{Expr, For, Kind, NameId, Signature, Stmt, Target};
 use super::lexer::Tok;
 use crate::error::Error;
+use std::collections::HashSet;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -189,6 +190,7 @@ impl Parser<'_> {
 
     fn signature(&mut self) -> Result<Signature> {
         let mut signature = Signature::default();
+        let mut names = HashSet::new();
         self.expect("(")?;
         while !self.is(")") {
             if !signature.names.is_empty() {
@@ -196,7 +198,7 @@ impl Parser<'_> {
             }
             let at = self.place();
             let name = self.plain_name()?;
-            if signature.names.contains(&name) {
+            if !names.insert(name) {
                 return self.fail("two parameters of one name", at);
             }
             if self.skip_if("=") {
