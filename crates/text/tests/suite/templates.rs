@@ -161,7 +161,7 @@ fn a_prompt_says_where_its_bytes_come_from_and_what_is_generated() {
     assert_eq!(rendered.text(), "<user>Hi!");
     let (template, input) = (Origin::Template, Origin::Input);
     assert_eq!(rendered.runs(), [(0..6, template), (6..8, input), (8..9, template)]);
-    assert_eq!(rendered.generated(), [6..9]);
+    assert_eq!(rendered.generated(), std::slice::from_ref(&(6..9)));
 }
 
 #[test]
