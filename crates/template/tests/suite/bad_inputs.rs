@@ -48,10 +48,12 @@ fn d01_what_never_ends_is_ended() {
 
 #[test]
 fn d01_a_deep_call_says_where_it_was_called() {
-    let error = small("{% macro m() %}\n{{ m() }}{% endmacro %}\n\n{{ m() }}").unwrap_err();
-    assert_eq!((error.line(), error.column()), (2, 5), "{error}");
-    assert_eq!(error.calls().len(), 8);
-    assert!(error.calls().iter().all(|call| call.name == "m" && call.line == 2), "{error}");
+    in_small_thread(|| {
+        let error = small("{% macro m() %}\n{{ m() }}{% endmacro %}\n\n{{ m() }}").unwrap_err();
+        assert_eq!((error.line(), error.column()), (2, 5), "{error}");
+        assert_eq!(error.calls().len(), 8);
+        assert!(error.calls().iter().all(|call| call.name == "m" && call.line == 2), "{error}");
+    });
 }
 
 /// Source, line, column, and a part of the message.
@@ -90,50 +92,58 @@ const WRONG: &[(&str, usize, usize, &str)] = &[
 
 #[test]
 fn d02_errors_have_a_place() {
-    for &(source, line, column, message) in WRONG {
-        let Err(error) = small(source) else {
-            assert_eq!(column, 0, "{source:?} has no error");
-            continue;
-        };
-        assert_eq!((error.line(), error.column()), (line, column), "{source:?}: {error}");
-        assert!(error.message().contains(message), "{source:?}: {error}");
-        assert!(error.to_string().starts_with(&format!("line {line}, column {column}: ")), "{error}");
-        // The line as it is, and a caret under the place.
-        let context = error.context();
-        let mut lines = context.lines();
-        let (shown, caret) = (lines.next().unwrap(), lines.next().unwrap());
-        assert_eq!(shown.trim_start(), source.split('\n').nth(line - 1).unwrap().trim_start(), "{source:?}");
-        assert_eq!(caret.chars().count(), 2 + column, "{source:?}: {error}");
-        assert!(caret.ends_with('^'));
-    }
-    assert_eq!(small("{{ raise_exception('no') }}").unwrap_err().kind(), Kind::Refused);
+    in_small_thread(|| {
+        for &(source, line, column, message) in WRONG {
+            let Err(error) = small(source) else {
+                assert_eq!(column, 0, "{source:?} has no error");
+                continue;
+            };
+            assert_eq!((error.line(), error.column()), (line, column), "{source:?}: {error}");
+            assert!(error.message().contains(message), "{source:?}: {error}");
+            assert!(error.to_string().starts_with(&format!("line {line}, column {column}: ")), "{error}");
+            // The line as it is, and a caret under the place.
+            let context = error.context();
+            let mut lines = context.lines();
+            let (shown, caret) = (lines.next().unwrap(), lines.next().unwrap());
+            assert_eq!(shown.trim_start(), source.split('\n').nth(line - 1).unwrap().trim_start(), "{source:?}");
+            assert_eq!(caret.chars().count(), 2 + column, "{source:?}: {error}");
+            assert!(caret.ends_with('^'));
+        }
+        assert_eq!(small("{{ raise_exception('no') }}").unwrap_err().kind(), Kind::Refused);
+    });
 }
 
 #[test]
 fn d02_a_long_line_is_shown_around_the_place() {
-    let source = format!("{}{{{{ x.y.z }}}}{}", "é".repeat(5000), "a".repeat(5000));
-    let error = small(&source).unwrap_err();
-    assert_eq!((error.line(), error.column()), (1, 5005), "{error}");
-    let context = error.context();
-    let (shown, caret) = context.split_once('\n').unwrap();
-    assert_eq!(shown.chars().nth(caret.chars().count() - 1), Some('.'), "{error}");
-    assert!(shown.chars().count() < 200);
+    in_small_thread(|| {
+        let source = format!("{}{{{{ x.y.z }}}}{}", "é".repeat(5000), "a".repeat(5000));
+        let error = small(&source).unwrap_err();
+        assert_eq!((error.line(), error.column()), (1, 5005), "{error}");
+        let context = error.context();
+        let (shown, caret) = context.split_once('\n').unwrap();
+        assert_eq!(shown.chars().nth(caret.chars().count() - 1), Some('.'), "{error}");
+        assert!(shown.chars().count() < 200);
+    });
 }
 
 #[test]
 fn d02_tags_that_are_left_out_are_named() {
-    for tag in ["block", "include", "import", "from", "extends", "autoescape", "trans", "do", "debug"] {
-        let error = Template::new(&format!("\n{{% {tag} x %}}")).unwrap_err();
-        assert_eq!(error.summary(), format!("line 2, column 4: tag '{tag}' is not available in chat templates"));
-        assert_eq!(error.kind(), Kind::Syntax);
-    }
+    in_small_thread(|| {
+        for tag in ["block", "include", "import", "from", "extends", "autoescape", "trans", "do", "debug"] {
+            let error = Template::new(&format!("\n{{% {tag} x %}}")).unwrap_err();
+            assert_eq!(error.summary(), format!("line 2, column 4: tag '{tag}' is not available in chat templates"));
+            assert_eq!(error.kind(), Kind::Syntax);
+        }
+    });
 }
 
 #[test]
 fn d02_a_source_that_is_too_long_is_refused() {
-    assert!(Template::new(&"a".repeat(MAX_SOURCE)).is_ok());
-    let error = Template::new(&"a".repeat(MAX_SOURCE + 1)).unwrap_err();
-    assert_eq!(error.message(), format!("the source has {} bytes, allowed are {MAX_SOURCE}", MAX_SOURCE + 1));
+    in_small_thread(|| {
+        assert!(Template::new(&"a".repeat(MAX_SOURCE)).is_ok());
+        let error = Template::new(&"a".repeat(MAX_SOURCE + 1)).unwrap_err();
+        assert_eq!(error.message(), format!("the source has {} bytes, allowed are {MAX_SOURCE}", MAX_SOURCE + 1));
+    });
 }
 
 #[test]
@@ -161,17 +171,19 @@ fn too_big(error: &Error) -> bool {
 
 #[test]
 fn d03_what_is_given_back_can_be_taken_again() {
-    let messages = [json!({"role": "user", "content": "x".repeat(100_000)})];
-    for source in [
-        "{% for i in range(1000) %}{% set x = 'a' * 100000 %}{% endfor %}",
-        "{% for i in range(1000) %}{% set x = messages[0].content ~ i %}{% endfor %}",
-        "{% for i in range(1000) %}{% set x %}{{ messages[0].content }}{% endset %}{% endfor %}",
-        "{% macro m(x) %}{{ x }}{% endmacro %}{% for i in range(1000) %}{% set x = m(messages[0].content) %}{% endfor %}",
-    ] {
-        let output = rendered(source, &messages, limits(&messages)).unwrap_or_else(|e| panic!("{source}: {e}"));
-        assert!(output.peak_bytes < 1 << 20, "{source}: {}", output.peak_bytes);
-        assert_eq!(output.charged_bytes, 0, "{source}");
-    }
+    in_small_thread(|| {
+        let messages = [json!({"role": "user", "content": "x".repeat(100_000)})];
+        for source in [
+            "{% for i in range(1000) %}{% set x = 'a' * 100000 %}{% endfor %}",
+            "{% for i in range(1000) %}{% set x = messages[0].content ~ i %}{% endfor %}",
+            "{% for i in range(1000) %}{% set x %}{{ messages[0].content }}{% endset %}{% endfor %}",
+            "{% macro m(x) %}{{ x }}{% endmacro %}{% for i in range(1000) %}{% set x = m(messages[0].content) %}{% endfor %}",
+        ] {
+            let output = rendered(source, &messages, limits(&messages)).unwrap_or_else(|e| panic!("{source}: {e}"));
+            assert!(output.peak_bytes < 1 << 20, "{source}: {}", output.peak_bytes);
+            assert_eq!(output.charged_bytes, 0, "{source}");
+        }
+    });
 }
 
 /// Start, a part that is repeated, the middle, a part that is repeated as often, the end.
@@ -260,18 +272,20 @@ fn d04_deep_sources_are_parsed_or_refused() {
 
 #[test]
 fn d04_long_chains_work() {
-    let chain = |start: &str, part: &str, end: &str| format!("{start}{}{end}", part.repeat(50_000));
-    in_small_thread(move || {
-        assert_eq!(text(&chain("{{ ", "not ", "1 }}")), "True");
-        assert_eq!(text(&chain("{{ 1", "+1", " }}")), "50001");
-        assert_eq!(text(&chain("{{ 1", "<2 ", " }}")), "False");
-        assert_eq!(text(&chain("{{ ", "-", "1 }}")), "1");
-        assert_eq!(text(&chain("{{ 'a'", "|e", " }}")), "a");
-        assert_eq!(text(&chain("{{ 1", "**1", " }}")), "1");
-        assert_eq!(text(&chain("{{ ", "1~", "1 }}")).len(), 50_001);
-        assert_eq!(text(&format!("{{% if 0 %}}{}{{% else %}}b{{% endif %}}", "{% elif 0 %}a".repeat(15_000))), "b");
-        let error = small(&chain("{{ messages", ".b", " }}")).unwrap_err();
-        assert_eq!(error.message(), "'list object' has no attribute 'b'");
+    in_small_thread(|| {
+        let chain = |start: &str, part: &str, end: &str| format!("{start}{}{end}", part.repeat(50_000));
+        in_small_thread(move || {
+            assert_eq!(text(&chain("{{ ", "not ", "1 }}")), "True");
+            assert_eq!(text(&chain("{{ 1", "+1", " }}")), "50001");
+            assert_eq!(text(&chain("{{ 1", "<2 ", " }}")), "False");
+            assert_eq!(text(&chain("{{ ", "-", "1 }}")), "1");
+            assert_eq!(text(&chain("{{ 'a'", "|e", " }}")), "a");
+            assert_eq!(text(&chain("{{ 1", "**1", " }}")), "1");
+            assert_eq!(text(&chain("{{ ", "1~", "1 }}")).len(), 50_001);
+            assert_eq!(text(&format!("{{% if 0 %}}{}{{% else %}}b{{% endif %}}", "{% elif 0 %}a".repeat(15_000))), "b");
+            let error = small(&chain("{{ messages", ".b", " }}")).unwrap_err();
+            assert_eq!(error.message(), "'list object' has no attribute 'b'");
+        });
     });
 }
 
@@ -472,47 +486,53 @@ const ESCAPES: &[(&str, Option<&str>)] = &[
 
 #[test]
 fn d06_nothing_leads_out_of_the_sandbox() {
-    for (expression, wanted) in ESCAPES {
-        let source = format!("{{{{ ({expression}) }}}}");
-        match (small(&source), wanted) {
-            (Ok(output), Some(wanted)) => assert_eq!(output.text, *wanted, "{source}"),
-            (Err(error), None) => {
-                assert!(!matches!(error.kind(), Kind::Limit(_) | Kind::Refused), "{source}: {error}");
+    in_small_thread(|| {
+        for (expression, wanted) in ESCAPES {
+            let source = format!("{{{{ ({expression}) }}}}");
+            match (small(&source), wanted) {
+                (Ok(output), Some(wanted)) => assert_eq!(output.text, *wanted, "{source}"),
+                (Err(error), None) => {
+                    assert!(!matches!(error.kind(), Kind::Limit(_) | Kind::Refused), "{source}: {error}");
+                }
+                // An attribute that is hidden and that nothing is done with is undefined.
+                (Ok(output), None) => assert_eq!(output.text, "", "{source}"),
+                (result, _) => panic!("{source}: {:?}", result.map(|output| output.text).map_err(|e| e.to_string())),
             }
-            // An attribute that is hidden and that nothing is done with is undefined.
-            (Ok(output), None) => assert_eq!(output.text, "", "{source}"),
-            (result, _) => panic!("{source}: {:?}", result.map(|output| output.text).map_err(|e| e.to_string())),
         }
-    }
+    });
 }
 
 #[test]
 fn d06_namespaces_have_no_attributes_with_underscores() {
-    for source in [
-        "{% set ns = namespace() %}{% set ns.__class__ = 1 %}",
-        "{{ namespace(__init__=1) }}",
-        "{{ namespace({'_a': 1}) }}",
-    ] {
-        assert_eq!(small(source).unwrap_err().kind(), Kind::Sandbox, "{source}");
-    }
+    in_small_thread(|| {
+        for source in [
+            "{% set ns = namespace() %}{% set ns.__class__ = 1 %}",
+            "{{ namespace(__init__=1) }}",
+            "{{ namespace({'_a': 1}) }}",
+        ] {
+            assert_eq!(small(source).unwrap_err().kind(), Kind::Sandbox, "{source}");
+        }
+    });
 }
 
 #[test]
 fn d06_no_address_is_printed() {
-    let source = "{% macro m() %}{{ caller }}{{ m }}{% endmacro %}{% set ns = namespace(m=m) %}\
+    in_small_thread(|| {
+        let source = "{% macro m() %}{{ caller }}{{ m }}{% endmacro %}{% set ns = namespace(m=m) %}\
         {% for x in [1, 2] %}{{ loop }}{{ [loop] }}{{ loop.cycle }}{{ loop.changed }}{% endfor %}\
         {% call m() %}{% endcall %}{{ m }}{{ ns }}{{ [m, ns, range, dict, cycler(1), joiner(), 'a'.upper] }}\
         {{ [1] | map('abs') }}{{ [1] | reverse }}{{ {} | items }}{{ {}.items }}{{ 'a' | batch(1) }}{{ [undefined] }}\
         {{ {'a': m}.items() }}{{ '%s%r' % (m, ns) }}{{ '{}{!r}'.format(m, ns) }}{{ m.arguments }}";
-    let first = text(source);
-    assert!(!first.contains("0x") && !first.contains(" at "), "{first}");
-    assert_eq!(first, text(source));
-    for wrong in
-        ["{{ [1] | map('abs') + 1 }}", "{{ range + 1 }}", "{{ namespace() + 1 }}", "{{ messages | tojson + 1 }}"]
-    {
-        let error = small(wrong).unwrap_err();
-        assert!(!error.message().contains("0x"), "{error}");
-    }
+        let first = text(source);
+        assert!(!first.contains("0x") && !first.contains(" at "), "{first}");
+        assert_eq!(first, text(source));
+        for wrong in
+            ["{{ [1] | map('abs') + 1 }}", "{{ range + 1 }}", "{{ namespace() + 1 }}", "{{ messages | tojson + 1 }}"]
+        {
+            let error = small(wrong).unwrap_err();
+            assert!(!error.message().contains("0x"), "{error}");
+        }
+    });
 }
 
 fn conversation(file: &str) -> Vec<Value> {
@@ -589,41 +609,45 @@ fn d08_long_conversations_are_rendered() {
 /// What 8,000 messages take follows from fewer: a polynomial of the second degree through three sizes.
 #[test]
 fn d08_limits_grow_as_the_steps_of_templates_that_look_back() {
-    for (name, kind) in [
-        ("templates/deepseek-v3.2", "long/agent400.json"),
-        ("templates/gemma-4", "long/agent400.json"),
-        ("templates/gemma-4", "long/dialog400.json"),
-        ("templates/gpt-oss", "long/agent400.json"),
-        ("long/reports/scan-per-message", "long/reports/chat.json"),
-        ("long/reports/scan-per-message", "long/reports/rounds.json"),
-        ("long/reports/slice-per-round", "long/reports/rounds.json"),
-    ] {
-        let template = Template::new(&read(&format!("{name}.jinja"))).unwrap();
-        let messages: Vec<Value> = serde_json::from_str(&read(kind)).unwrap();
-        let at = |n: usize| steps(name, &template, &longer(&messages, n)).unwrap() as f64;
-        let (a, b, c) = (at(500), at(1000), at(1500));
-        // Newton's form, at 8,000.
-        let last = a + 15.0 * (b - a) + 105.0 * (c - 2.0 * b + a);
-        let allowed = limits(&longer(&messages, 8000)).steps as f64;
-        assert!(last * 2.0 < allowed, "{name}, {kind}: {last} of {allowed}");
-    }
+    in_small_thread(|| {
+        for (name, kind) in [
+            ("templates/deepseek-v3.2", "long/agent400.json"),
+            ("templates/gemma-4", "long/agent400.json"),
+            ("templates/gemma-4", "long/dialog400.json"),
+            ("templates/gpt-oss", "long/agent400.json"),
+            ("long/reports/scan-per-message", "long/reports/chat.json"),
+            ("long/reports/scan-per-message", "long/reports/rounds.json"),
+            ("long/reports/slice-per-round", "long/reports/rounds.json"),
+        ] {
+            let template = Template::new(&read(&format!("{name}.jinja"))).unwrap();
+            let messages: Vec<Value> = serde_json::from_str(&read(kind)).unwrap();
+            let at = |n: usize| steps(name, &template, &longer(&messages, n)).unwrap() as f64;
+            let (a, b, c) = (at(500), at(1000), at(1500));
+            // Newton's form, at 8,000.
+            let last = a + 15.0 * (b - a) + 105.0 * (c - 2.0 * b + a);
+            let allowed = limits(&longer(&messages, 8000)).steps as f64;
+            assert!(last * 2.0 < allowed, "{name}, {kind}: {last} of {allowed}");
+        }
+    });
 }
 
 #[test]
 fn d08_a_text_of_4_mb_is_rendered() {
-    let long = "A fox, <b>bold</b> and naïve.\n".repeat((4 << 20) / 30);
-    let parts = json!([{"type": "text", "text": long}]);
-    let mut rendered = 0;
-    for name in names() {
-        let template = Template::new(&read(&format!("templates/{name}.jinja"))).unwrap();
-        for content in [json!(long), parts.clone()] {
-            let messages = [
-                json!({"role": "user", "content": content}),
-                json!({"role": "assistant", "content": content}),
-                json!({"role": "user", "content": "Hi"}),
-            ];
-            rendered += usize::from(steps(&name, &template, &messages).is_some());
+    in_small_thread(|| {
+        let long = "A fox, <b>bold</b> and naïve.\n".repeat((4 << 20) / 30);
+        let parts = json!([{"type": "text", "text": long}]);
+        let mut rendered = 0;
+        for name in names() {
+            let template = Template::new(&read(&format!("templates/{name}.jinja"))).unwrap();
+            for content in [json!(long), parts.clone()] {
+                let messages = [
+                    json!({"role": "user", "content": content}),
+                    json!({"role": "assistant", "content": content}),
+                    json!({"role": "user", "content": "Hi"}),
+                ];
+                rendered += usize::from(steps(&name, &template, &messages).is_some());
+            }
         }
-    }
-    assert!(rendered > 60, "{rendered}");
+        assert!(rendered > 60, "{rendered}");
+    });
 }

@@ -1,5 +1,6 @@
 //! Conversations through chat templates, and the tokens of the prompts.
 
+use super::bad_templates::in_small_thread;
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_text::{
     ChatTemplate, Conversation, Encode, Json, Message, Origin, TemplateErrorKind, TemplateLimits, Tokenizer,
@@ -191,16 +192,19 @@ fn limits_and_switches_end_a_template() {
 
 #[test]
 fn d08_large_conversations_go_through_every_template() {
-    let long = "word ".repeat(400_000);
-    let many: Vec<Message> =
-        (0..2000).map(|i| if i % 2 == 0 { Message::user("Hello there") } else { Message::assistant("Hi!") }).collect();
-    let many = [many, vec![Message::user("And now?")]].concat();
-    let tokenizer = markers();
-    for name in ["gpt-oss", "gemma-4", "deepseek-v3.2", "qwen3", "mistral-small-3.2", "glm-5.2"] {
-        let template = ChatTemplate::new(read(&format!("templates/{name}.jinja"))).unwrap();
-        let rendered = template.render(&Conversation::new(vec![Message::user(&*long)]), &tokenizer).unwrap();
-        assert!(rendered.text().contains(long.trim()), "{name}");
-        let rendered = template.render(&Conversation::new(many.clone()), &tokenizer).unwrap();
-        assert_eq!(rendered.text().matches("Hello there").count(), 1000, "{name}");
-    }
+    in_small_thread(|| {
+        let long = "word ".repeat(400_000);
+        let many: Vec<Message> = (0..2000)
+            .map(|i| if i % 2 == 0 { Message::user("Hello there") } else { Message::assistant("Hi!") })
+            .collect();
+        let many = [many, vec![Message::user("And now?")]].concat();
+        let tokenizer = markers();
+        for name in ["gpt-oss", "gemma-4", "deepseek-v3.2", "qwen3", "mistral-small-3.2", "glm-5.2"] {
+            let template = ChatTemplate::new(read(&format!("templates/{name}.jinja"))).unwrap();
+            let rendered = template.render(&Conversation::new(vec![Message::user(&*long)]), &tokenizer).unwrap();
+            assert!(rendered.text().contains(long.trim()), "{name}");
+            let rendered = template.render(&Conversation::new(many.clone()), &tokenizer).unwrap();
+            assert_eq!(rendered.text().matches("Hello there").count(), 1000, "{name}");
+        }
+    });
 }
