@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// Where a byte of a text comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The template, or what an operation writes itself: quotes, padding, numbers.
     Template,

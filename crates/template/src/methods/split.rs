@@ -25,67 +25,56 @@ fn how<'a>(args: &Args<'a>, of: &str) -> Result<(Option<&'a Text>, usize)> {
     Ok((separator, usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
-pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    let (separator, mut left) = how(&args, "split")?;
-    let text = own(value)?;
+/// A part at one end of a text and what is left, without what is between them; `None` if nothing is.
+type Cut = for<'t> fn(&'t str, Option<&str>) -> Option<(&'t str, &'t str)>;
+
+fn first_cut<'t>(text: &'t str, separator: Option<&str>) -> Option<(&'t str, &'t str)> {
+    let Some(separator) = separator else {
+        let end = text.find(is_space)?;
+        return Some((&text[..end], trim_start(&text[end..])));
+    };
+    text.split_once(separator)
+}
+
+fn last_cut<'t>(text: &'t str, separator: Option<&str>) -> Option<(&'t str, &'t str)> {
+    let Some(separator) = separator else {
+        let space = text.rfind(is_space)?;
+        let start = space + text[space..].chars().next().map_or(0, char::len_utf8);
+        return Some((&text[start..], trim_end(&text[..space])));
+    };
+    text.rsplit_once(separator).map(|(left, part)| (part, left))
+}
+
+/// The parts of a text, in the order in which they are cut off.
+fn parts(env: &Env, value: &Value, args: Args, of: &str, trim: fn(&str) -> &str, cut: Cut) -> Result<Gather> {
+    let (separator, mut cuts) = how(&args, of)?;
+    let (text, separator) = (own(value)?, separator.map(Text::as_str));
     env.meter.scan(text.len())?;
     let mut parts = Gather::new(&env.meter)?;
     let mut put = |part: &str| {
         env.meter.value()?;
         parts.push(Value::Text(text.sub(part)))
     };
-    let mut rest = text.as_str();
-    match separator {
-        Some(separator) => {
-            while let Some((part, behind)) = rest.split_once(separator.as_str()).filter(|_| left > 0) {
-                put(part)?;
-                (rest, left) = (behind, left - 1);
-            }
-            put(rest)?;
-        }
-        None => {
-            rest = trim_start(rest);
-            while !rest.is_empty() {
-                let end = rest.find(is_space).filter(|_| left > 0);
-                // The last part keeps the white space behind it, unless it is all that is left.
-                put(&rest[..end.unwrap_or(rest.len())])?;
-                rest = end.map_or("", |end| trim_start(&rest[end..]));
-                left = left.saturating_sub(1);
-            }
-        }
+    let mut rest = if separator.is_none() { trim(text.as_str()) } else { text.as_str() };
+    while cuts > 0
+        && let Some((part, left)) = cut(rest, separator)
+    {
+        put(part)?;
+        (rest, cuts) = (left, cuts - 1);
     }
-    parts.list()
+    // Between white space no part is empty.
+    if separator.is_some() || !rest.is_empty() {
+        put(rest)?;
+    }
+    Ok(parts)
+}
+
+pub(super) fn split(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    parts(env, value, args, "split", trim_start, first_cut)?.list()
 }
 
 pub(super) fn rsplit(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    let (separator, mut left) = how(&args, "rsplit")?;
-    let text = own(value)?;
-    env.meter.scan(text.len())?;
-    let mut parts = Gather::new(&env.meter)?;
-    let mut put = |part: &str| {
-        env.meter.value()?;
-        parts.push(Value::Text(text.sub(part)))
-    };
-    let mut rest = text.as_str();
-    match separator {
-        Some(separator) => {
-            while let Some((before, part)) = rest.rsplit_once(separator.as_str()).filter(|_| left > 0) {
-                put(part)?;
-                (rest, left) = (before, left - 1);
-            }
-            put(rest)?;
-        }
-        None => {
-            rest = trim_end(rest);
-            while !rest.is_empty() {
-                let space = rest.rfind(is_space).filter(|_| left > 0);
-                let start = space.map_or(0, |at| at + rest[at..].chars().next().map_or(0, char::len_utf8));
-                put(&rest[start..])?;
-                rest = space.map_or("", |at| trim_end(&rest[..at]));
-                left = left.saturating_sub(1);
-            }
-        }
-    }
+    let mut parts = parts(env, value, args, "rsplit", trim_end, last_cut)?;
     parts.values_mut().reverse();
     parts.list()
 }

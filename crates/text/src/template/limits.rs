@@ -16,7 +16,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TemplateLimits {
-    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches.
+    /// Steps: instructions, and what they touch ([`inkstone_template::Limits::steps`]).
     pub steps: Option<u64>,
     /// Bytes of the values that are alive at a time.
     pub memory: Option<u64>,

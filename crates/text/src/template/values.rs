@@ -58,14 +58,13 @@ pub(super) fn render(
 /// Makes values of JSON, whose depth was checked.
 struct Values<'c, 'r, 't> {
     renderer: &'r Renderer<'t>,
-    /// Keys and roles come again and again.
-    keys: HashMap<&'c str, Given>,
-    roles: HashMap<&'c str, Given>,
+    /// Keys and roles.
+    known: HashMap<(&'c str, Origin), Given>,
 }
 
 impl<'c, 'r, 't> Values<'c, 'r, 't> {
     fn new(renderer: &'r Renderer<'t>) -> Values<'c, 'r, 't> {
-        Values { renderer, keys: HashMap::new(), roles: HashMap::new() }
+        Values { renderer, known: HashMap::new() }
     }
 
     fn value(&mut self, value: &'c Value) -> Result<Given, Error> {
@@ -99,22 +98,18 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         Ok(self.renderer.dict(pairs.into_iter())?)
     }
 
-    fn key(&mut self, key: &'c str) -> Result<Given, Error> {
-        if let Some(known) = self.keys.get(key) {
+    /// A text that comes again and again.
+    fn known(&mut self, text: &'c str, origin: Origin) -> Result<Given, Error> {
+        if let Some(known) = self.known.get(&(text, origin)) {
             return Ok(known.clone());
         }
-        let made = self.renderer.text(key, Origin::Input)?;
-        self.keys.insert(key, made.clone());
+        let made = self.renderer.text(text, origin)?;
+        self.known.insert((text, origin), made.clone());
         Ok(made)
     }
 
-    fn role(&mut self, role: &'c str) -> Result<Given, Error> {
-        if let Some(known) = self.roles.get(role) {
-            return Ok(known.clone());
-        }
-        let made = self.renderer.text(role, Origin::Template)?;
-        self.roles.insert(role, made.clone());
-        Ok(made)
+    fn key(&mut self, key: &'c str) -> Result<Given, Error> {
+        self.known(key, Origin::Input)
     }
 
     /// A message, as transformers hands it on: without keys that have no value, and with what the model thought under all
@@ -129,7 +124,7 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         }
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
             let value = match &**key {
-                "role" => self.role(role)?,
+                "role" => self.known(role, Origin::Template)?,
                 "tool_calls" => match arguments.changed(value) {
                     Some(changed) => self.owned(&changed)?,
                     None => self.value(value)?,
