@@ -2,7 +2,6 @@
 
 use inkstone_template::{Given, Limits, Origin, Renderer, Template};
 use serde_json::Value;
-use std::collections::HashMap;
 
 use crate::{Engine, NOW, Result, TOKENS};
 
@@ -28,7 +27,7 @@ impl Engine for Ours<'_> {
         let limits = Limits { steps: u64::MAX, memory: usize::MAX, output: usize::MAX, ..Limits::default() };
         let mut renderer = self.template.renderer(&limits);
         renderer.now(NOW);
-        let messages = Values { renderer: &renderer, keys: HashMap::new() }.list(messages)?;
+        let messages = Values { renderer: &renderer, known: Vec::new() }.list(messages)?;
         renderer.set("messages", messages);
         renderer.set("tools", Given::none());
         renderer.set("add_generation_prompt", true.into());
@@ -40,11 +39,14 @@ impl Engine for Ours<'_> {
     }
 }
 
-/// Makes values of JSON, whose texts are input.
+/// Keys and roles that are kept.
+const KEPT: usize = 16;
+
+/// Makes values of JSON, as `inkstone-text` does: texts are input, roles are the template's.
 struct Values<'c, 'r, 't> {
     renderer: &'r Renderer<'t>,
-    /// Keys come again and again.
-    keys: HashMap<&'c str, Given>,
+    /// Keys and roles.
+    known: Vec<(&'c str, Origin, Given)>,
 }
 
 impl<'c> Values<'c, '_, '_> {
@@ -62,7 +64,11 @@ impl<'c> Values<'c, '_, '_> {
             Value::Object(fields) => {
                 let mut pairs = Vec::with_capacity(fields.len());
                 for (key, value) in fields {
-                    pairs.push((self.key(key)?, self.value(value)?));
+                    let value = match value {
+                        Value::String(role) if key == "role" => self.known(role, Origin::Template)?,
+                        value => self.value(value)?,
+                    };
+                    pairs.push((self.known(key, Origin::Input)?, value));
                 }
                 self.renderer.dict(pairs.into_iter())?
             }
@@ -77,12 +83,16 @@ impl<'c> Values<'c, '_, '_> {
         Ok(self.renderer.list(values)?)
     }
 
-    fn key(&mut self, key: &'c str) -> Result<Given> {
-        if let Some(known) = self.keys.get(key) {
+    /// A text that may come again and again. The first few are kept: they are most of all, and are found sooner than by a hash.
+    fn known(&mut self, text: &'c str, origin: Origin) -> Result<Given> {
+        let is_it = |(known, known_origin, _): &&(&str, Origin, Given)| *known == text && *known_origin == origin;
+        if let Some((.., known)) = self.known.iter().find(is_it) {
             return Ok(known.clone());
         }
-        let made = self.renderer.text(key, Origin::Input)?;
-        self.keys.insert(key, made.clone());
+        let made = self.renderer.text(text, origin)?;
+        if self.known.len() < KEPT {
+            self.known.push((text, origin, made.clone()));
+        }
         Ok(made)
     }
 }

@@ -5,11 +5,13 @@ use super::{Conversation, Origin, TemplateLimits};
 use crate::{Error, Tokenizer};
 use inkstone_template::{Given, Output, Renderer, Template};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
 /// The names under which templates look for what a model thought. What one has, all have.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+
+/// Keys and roles that are kept.
+const KEPT: usize = 16;
 
 pub(super) fn render(
     template: &Template,
@@ -59,12 +61,12 @@ pub(super) fn render(
 struct Values<'c, 'r, 't> {
     renderer: &'r Renderer<'t>,
     /// Keys and roles.
-    known: HashMap<(&'c str, Origin), Given>,
+    known: Vec<(&'c str, Origin, Given)>,
 }
 
 impl<'c, 'r, 't> Values<'c, 'r, 't> {
     fn new(renderer: &'r Renderer<'t>) -> Values<'c, 'r, 't> {
-        Values { renderer, known: HashMap::new() }
+        Values { renderer, known: Vec::new() }
     }
 
     fn value(&mut self, value: &'c Value) -> Result<Given, Error> {
@@ -98,13 +100,16 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         Ok(self.renderer.dict(pairs.into_iter())?)
     }
 
-    /// A text that comes again and again.
+    /// A text that may come again and again. The first few are kept: they are most of all, and are found sooner than by a hash.
     fn known(&mut self, text: &'c str, origin: Origin) -> Result<Given, Error> {
-        if let Some(known) = self.known.get(&(text, origin)) {
+        let is_it = |(known, known_origin, _): &&(&str, Origin, Given)| *known == text && *known_origin == origin;
+        if let Some((.., known)) = self.known.iter().find(is_it) {
             return Ok(known.clone());
         }
         let made = self.renderer.text(text, origin)?;
-        self.known.insert((text, origin), made.clone());
+        if self.known.len() < KEPT {
+            self.known.push((text, origin, made.clone()));
+        }
         Ok(made)
     }
 
