@@ -12,10 +12,11 @@ const EXAMPLES: &str = "Examples:
   inkstone template model.gguf --template new.jinja --messages chat.json --runs
   inkstone template model.gguf --lines < requests.jsonl
 
-A conversation is a JSON list of messages, as the APIs of chat servers have it. On a terminal what the
-template wrote is dim; only there special tokens are found.
-With --lines each line of the standard input is a request, an object with any of template, messages,
-tools, documents, variables, add_generation_prompt, now; each gets a line with text, refused or failed.";
+A conversation is a JSON list of messages, as the APIs of chat servers have it. On a terminal,
+what the template wrote is dim; special tokens are found only there.
+With --lines each line of the standard input is a request, an object with any of template,
+messages, tools, documents, variables, add_generation_prompt, now; its answer is a line with text,
+refused or failed.";
 
 /// Prints the prompt that a chat template makes of a conversation
 #[derive(Args, Debug)]

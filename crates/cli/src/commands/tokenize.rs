@@ -38,7 +38,7 @@ pub(crate) fn tokenize(args: &TokenizeArgs) -> Result<(), Error> {
 }
 
 /// `[1, 2, 3]`: JSON, and what `logits --ids` takes.
-fn write_ids(out: &mut impl Write, ids: &[u32]) -> std::io::Result<()> {
+pub(super) fn write_ids(out: &mut impl Write, ids: &[u32]) -> std::io::Result<()> {
     let mut separator = "[";
     for id in ids {
         write!(out, "{separator}{id}")?;

@@ -4,6 +4,7 @@ mod lines;
 mod shown;
 
 use super::open;
+use super::tokenize::write_ids;
 use crate::args::TemplateArgs;
 use crate::input::Input;
 use crate::signals::Signals;
@@ -39,7 +40,7 @@ pub(crate) fn template(args: &TemplateArgs, signals: &Signals) -> Result<(), Err
         (false, false) => out.write_all(rendered.text().as_bytes())?,
         (ids, runs) => {
             if ids {
-                writeln!(out, "{}", Value::from(chat.ids(&rendered)?))?;
+                write_ids(&mut out, &chat.ids(&rendered)?)?;
             }
             if runs {
                 writeln!(out, "{}", shown::runs(&rendered))?;
