@@ -5,7 +5,7 @@ use crate::error::{Result, wrong};
 use crate::format::percent;
 use crate::html;
 use crate::number::{arithmetic, int, pair};
-use crate::parse::ast::{Binary, Comparison, Unary};
+use crate::parse::ast::{Binary, Comparison};
 use crate::seq::{Gather, Seq};
 use crate::text::{Builder, Text};
 use crate::value::Value;
@@ -116,12 +116,8 @@ fn repeated(seq: &Seq, times: usize, env: &Env) -> Result<Seq> {
     all.seq()
 }
 
-pub(crate) fn unary(operator: Unary, value: &Value) -> Result<Value> {
-    let sign = match operator {
-        Unary::Not => return Ok(Value::Bool(!value.is_true())),
-        Unary::Minus => '-',
-        Unary::Plus => '+',
-    };
+/// `-value` and `+value`
+pub(crate) fn signed(sign: char, value: &Value) -> Result<Value> {
     match value {
         Value::Undefined(undefined) => undefined.used(),
         Value::Float(n) => Ok(Value::Float(if sign == '-' { -n } else { *n })),

@@ -7,32 +7,29 @@ use crate::html;
 use crate::iterate::Values;
 use crate::loops::unpack;
 use crate::print::string;
-use crate::text::{Builder, Text};
+use crate::text::Builder;
 use crate::value::{Value, View};
 
-/// The text of a value; a safe text stays safe.
-fn text_of(value: &Value, env: &Env) -> Result<Text> {
-    if let Value::Text(text) = value { Ok(text.clone()) } else { string(value, env) }
-}
+use super::texts::soft;
 
 pub(super) fn escape(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("escape")?;
-    Ok(Value::Text(html::escape(&text_of(value, env)?, env)?))
+    Ok(Value::Text(html::escape(&soft(value, env)?, env)?))
 }
 
 pub(super) fn forceescape(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("forceescape")?;
-    Ok(Value::Text(html::escape_all(&text_of(value, env)?, env)?))
+    Ok(Value::Text(html::escape_all(&soft(value, env)?, env)?))
 }
 
 pub(super) fn safe(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("safe")?;
-    Ok(Value::Text(text_of(value, env)?.safe(true)))
+    Ok(Value::Text(soft(value, env)?.safe(true)))
 }
 
 pub(super) fn striptags(env: &Env, value: &Value, args: Args) -> Result<Value> {
     args.none("striptags")?;
-    Ok(Value::Text(html::stripped_of_tags(&text_of(value, env)?, env)?))
+    Ok(Value::Text(html::stripped_of_tags(&soft(value, env)?, env)?))
 }
 
 pub(super) fn urlencode(env: &Env, value: &Value, args: Args) -> Result<Value> {
@@ -87,7 +84,7 @@ pub(super) fn xmlattr(env: &Env, value: &Value, args: Args) -> Result<Value> {
         }
         out.text(&html::escape(key, env)?)?;
         out.own("=\"")?;
-        out.text(&html::escape(&text_of(value, env)?, env)?)?;
+        out.text(&html::escape(&soft(value, env)?, env)?)?;
         out.own("\"")?;
     }
     Ok(Value::Text(out.finish()?))

@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::args::{Args, flag, needed};
-use crate::compare::{self, check_hashable};
+use crate::compare;
 use crate::env::Env;
 use crate::error::{Result, wrong};
 use crate::generator::{Generator, Next, keeps};
@@ -239,9 +239,4 @@ pub(super) fn slice(env: &Env, value: &Value, args: Args) -> Result<Value> {
             part.list().map(Some)
         }))
     })
-}
-
-/// That a value can be a member of a set.
-pub(super) fn hashable(value: &Value, env: &Env) -> Result<()> {
-    check_hashable(value, &env.meter)
 }

@@ -54,14 +54,19 @@ pub(super) fn int(env: &Env, value: &Value, args: Args) -> Result<Value> {
     }
 }
 
-pub(super) fn float(env: &Env, value: &Value, args: Args) -> Result<Value> {
-    let [default] = args.bind("float", ["default"])?;
+/// What `float` makes of a number or a text, if that is one.
+fn as_float(value: &Value, env: &Env) -> Result<Option<f64>> {
     reads(value, env)?;
-    let found = match value {
+    Ok(match value {
         Value::Undefined(undefined) => return undefined.used(),
         Value::Text(text) => number::parse_float(text.as_str()),
         other => number::float(other),
-    };
+    })
+}
+
+pub(super) fn float(env: &Env, value: &Value, args: Args) -> Result<Value> {
+    let [default] = args.bind("float", ["default"])?;
+    let found = as_float(value, env)?;
     Ok(found.map_or_else(|| default.cloned().unwrap_or(Value::Float(0.0)), Value::Float))
 }
 
@@ -147,13 +152,7 @@ pub(super) fn sum(env: &Env, value: &Value, args: Args) -> Result<Value> {
 
 pub(super) fn filesizeformat(env: &Env, value: &Value, args: Args) -> Result<Value> {
     let [binary] = args.bind("filesizeformat", ["binary"])?;
-    reads(value, env)?;
-    let bytes = match value {
-        Value::Undefined(undefined) => return undefined.used(),
-        Value::Text(text) => number::parse_float(text.as_str()),
-        other => number::float(other),
-    };
-    let Some(bytes) = bytes else { return wrong("filesizeformat needs a number") };
+    let Some(bytes) = as_float(value, env)? else { return wrong("filesizeformat needs a number") };
     let (base, units) = if crate::args::flag(binary, false) {
         (1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"])
     } else {

@@ -1,8 +1,8 @@
 //! Filters that compare values: `sort`, `unique`, `groupby`, `min`, `max`.
 
-use super::lists::{Path, hashable};
+use super::lists::Path;
 use crate::args::{Args, flag, needed};
-use crate::compare::{equal, less};
+use crate::compare::{check_hashable, equal, less};
 use crate::dict::Pairs;
 use crate::env::Env;
 use crate::error::{Result, wrong};
@@ -104,7 +104,7 @@ pub(super) fn unique(env: &Env, value: &Value, args: Args) -> Result<Value> {
             while let Some(value) = values.next(env)? {
                 env.meter.step()?;
                 let key = folded(path.get(&value, None, env)?, case, env)?;
-                hashable(&key, env)?;
+                check_hashable(&key, &env.meter)?;
                 keeps(depth, &key)?;
                 seen.insert(key, Value::None)?;
                 if seen.len() > count {

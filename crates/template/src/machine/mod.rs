@@ -14,8 +14,8 @@ use crate::error::{Error, Fail, Result, wrong};
 use crate::iterate::Values;
 use crate::loops::{Loop, unpack};
 use crate::meter::Charge;
-use crate::operators::{binary, compare, concat, print_sum, sum, unary};
-use crate::parse::ast::{Literal, Unary};
+use crate::operators::{binary, compare, concat, print_sum, signed, sum};
+use crate::parse::ast::Literal;
 use crate::program::{Op, Program, Shape};
 use crate::seq::{Gather, Seq};
 use crate::slice::slice;
@@ -242,8 +242,8 @@ impl<'p> Machine<'p> {
                 }
                 Op::Minus | Op::Plus => {
                     let value = self.pop();
-                    let sign = if matches!(op, Op::Minus) { Unary::Minus } else { Unary::Plus };
-                    self.stack.push(unary(sign, &value)?);
+                    let sign = if matches!(op, Op::Minus) { '-' } else { '+' };
+                    self.stack.push(signed(sign, &value)?);
                 }
                 Op::Binary(operator) => {
                     let (b, a) = (self.pop(), self.pop());
