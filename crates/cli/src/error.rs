@@ -128,6 +128,11 @@ pub(crate) enum Error {
     Interrupted,
 }
 
+/// The option of the program for the limit that a chat template met.
+pub(crate) fn limit_option(error: &inkstone::text::Error) -> Option<String> {
+    error.template_limit().map(|option| format!("--{}", option.replace('_', "-")))
+}
+
 impl Error {
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
@@ -143,9 +148,9 @@ impl Error {
     /// The error of a chat template, with what helps; one of a variable's name is the command line's.
     pub(crate) fn of_template(error: inkstone::text::Error) -> Error {
         use inkstone::text::Error as Text;
-        let help = match (&error, error.template_limit()) {
+        let help = match (&error, limit_option(&error)) {
             (Text::TemplateVariable { .. }, _) => return Error::Usage(format!("--template-var: {error}")),
-            (_, Some(option)) => format!("--{} N allows more", option.replace('_', "-")),
+            (_, Some(option)) => format!("{option} N allows more"),
             (Text::Template(_), None) => "--template FILE gives another".to_string(),
             _ => return Error::Model(error.into()),
         };

@@ -2,6 +2,7 @@
 
 use super::{Chat, LARGEST, moment, shown};
 use crate::args::TemplateArgs;
+use crate::error::limit_option;
 use crate::{Error, output};
 use inkstone::text::Error as Text;
 use inkstone::{ChatTemplate, Conversation, Message};
@@ -97,8 +98,8 @@ fn failed(error: &Text) -> Value {
         return json!({"refused": template.message()});
     }
     let mut answer = json!({"failed": template.message(), "line": template.line(), "column": template.column()});
-    if let Some(option) = error.template_limit() {
-        answer["limit"] = format!("--{}", option.replace('_', "-")).into();
+    if let Some(option) = limit_option(error) {
+        answer["limit"] = option.into();
     }
     answer
 }
