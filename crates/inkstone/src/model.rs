@@ -6,9 +6,9 @@ use inkstone_engine_cpu::FloatMode;
 use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfig, Stream};
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
-use inkstone_text::Tokenizer;
+use inkstone_text::{ChatTemplate, Tokenizer};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A model with its tokenizer, loaded into an engine. Shared by reference: everything takes `&self`, and many threads may
 /// generate at once.
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub struct Model {
     generator: Generator,
     file: Arc<Gguf>,
+    /// The chat template, once it was asked for: it is compiled once, and knows then how it wants the arguments of calls.
+    pub(crate) template: OnceLock<ChatTemplate>,
     notes: Vec<String>,
 }
 
@@ -74,7 +76,7 @@ impl Model {
                 "numerics fast: on this machine no weight of this model has a faster one than precise".to_owned(),
             );
         }
-        Ok(Model { generator, file, notes })
+        Ok(Model { generator, file, template: OnceLock::new(), notes })
     }
 
     /// Continues a prompt.
