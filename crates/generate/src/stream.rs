@@ -4,6 +4,7 @@ use crate::generator::lock;
 use crate::output::Output;
 use crate::scheduler::Scheduler;
 use crate::{Error, FinishReason, Flow, Piece, Reply, Result, Timings, Usage};
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// A sequence in the scheduler; it leaves when the handle is dropped.
@@ -130,6 +131,13 @@ impl Stream {
         let usage = Usage { completion_tokens: self.ids.len() as u64, ..self.usage() };
         let timings = self.timings();
         Ok(Reply { text, logprobs, finish, seed: self.seed, usage, timings, ids: std::mem::take(&mut self.ids) })
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (usage, finish) = (self.usage(), self.finish());
+        f.debug_struct("Stream").field("usage", &usage).field("finish", &finish).finish_non_exhaustive()
     }
 }
 

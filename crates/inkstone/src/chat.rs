@@ -41,11 +41,11 @@ impl Model {
     /// # Errors
     /// A template that can't be compiled.
     pub fn chat_template(&self) -> Result<ChatTemplate> {
-        if let Some(template) = self.template.get() {
+        if let Some(template) = self.template().get() {
             return Ok(template.clone());
         }
         let template = ChatTemplate::from_metadata(self.file().metadata())?.unwrap_or_default();
-        Ok(self.template.get_or_init(|| template).clone())
+        Ok(self.template().get_or_init(|| template).clone())
     }
 
     /// Whether the file brings a chat template.

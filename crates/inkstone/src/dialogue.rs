@@ -20,13 +20,15 @@ use std::time::Instant;
 /// dialogue.answered(&answer);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Dialogue<'m> {
-    model: &'m Model,
+#[derive(Clone, Debug)]
+pub struct Dialogue {
+    model: Model,
     template: ChatTemplate,
     messages: Vec<Message>,
 }
 
 /// A question, and its answer to come.
+#[derive(Debug)]
 pub struct Turn {
     /// The answer, piece by piece.
     pub stream: Stream,
@@ -36,10 +38,10 @@ pub struct Turn {
     pub forgotten: usize,
 }
 
-impl<'m> Dialogue<'m> {
-    /// An empty conversation.
-    pub fn new(model: &'m Model, template: ChatTemplate) -> Dialogue<'m> {
-        Dialogue { model, template, messages: Vec::new() }
+impl Dialogue {
+    /// An empty conversation with a model, which the dialogue keeps a handle to.
+    pub fn new(model: &Model, template: ChatTemplate) -> Dialogue {
+        Dialogue { model: model.clone(), template, messages: Vec::new() }
     }
 
     /// What was said and is not forgotten.

@@ -7,18 +7,22 @@ use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfi
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
 use inkstone_text::{ChatTemplate, Tokenizer};
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A model with its tokenizer, loaded into an engine. Shared by reference: everything takes `&self`, and many threads may
-/// generate at once.
+/// A model with its tokenizer, loaded into an engine. Every method takes `&self`, and many threads may generate at once.
+/// A clone is cheap: it is another handle to the same model, for another thread or task.
 ///
 /// [`Model::chat`] applies the model's chat template; the other prompts are continued as they are.
-pub struct Model {
+#[derive(Clone)]
+pub struct Model(Arc<Inner>);
+
+struct Inner {
     generator: Generator,
     file: Arc<Gguf>,
-    /// The chat template, once it was asked for: it is compiled once, and knows then how it wants the arguments of calls.
-    pub(crate) template: OnceLock<ChatTemplate>,
+    /// The chat template, after the first request for it: it is compiled once, and knows then which form its calls take.
+    template: OnceLock<ChatTemplate>,
     notes: Vec<String>,
 }
 
@@ -76,7 +80,7 @@ impl Model {
                 "numerics fast: on this machine no weight of this model has a faster one than precise".to_owned(),
             );
         }
-        Ok(Model { generator, file, template: OnceLock::new(), notes })
+        Ok(Model(Arc::new(Inner { generator, file, template: OnceLock::new(), notes })))
     }
 
     /// Continues a prompt.
@@ -84,7 +88,7 @@ impl Model {
     /// # Errors
     /// A prompt or an option that can't be, or what fails while it is generated.
     pub fn generate(&self, prompt: &str, options: &Options) -> Result<Reply> {
-        Ok(self.generator.generate(prompt, options)?)
+        Ok(self.0.generator.generate(prompt, options)?)
     }
 
     /// The same on token ids.
@@ -92,7 +96,7 @@ impl Model {
     /// # Errors
     /// As [`Model::generate`].
     pub fn generate_ids(&self, prompt: &[u32], options: &Options) -> Result<Reply> {
-        Ok(self.generator.generate_ids(prompt, options)?)
+        Ok(self.0.generator.generate_ids(prompt, options)?)
     }
 
     /// The same with a function that sees each piece and says how to go on.
@@ -100,7 +104,7 @@ impl Model {
     /// # Errors
     /// As [`Model::generate`], or what the function gave.
     pub fn generate_with(&self, prompt: &str, options: &Options, f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
-        Ok(self.generator.generate_with(prompt, options, f)?)
+        Ok(self.0.generator.generate_with(prompt, options, f)?)
     }
 
     /// The same, piece by piece. Nothing is computed but when the stream is asked.
@@ -108,7 +112,7 @@ impl Model {
     /// # Errors
     /// A prompt or an option that can't be.
     pub fn stream(&self, prompt: &str, options: &Options) -> Result<Stream> {
-        Ok(self.generator.stream(prompt, options)?)
+        Ok(self.0.generator.stream(prompt, options)?)
     }
 
     /// The same on token ids.
@@ -116,7 +120,7 @@ impl Model {
     /// # Errors
     /// As [`Model::stream`].
     pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
-        Ok(self.generator.stream_ids(prompt, options)?)
+        Ok(self.0.generator.stream_ids(prompt, options)?)
     }
 
     /// The logits of every position of `ids`, f32 [ids, vocabulary]; at most `chunk` tokens a step, or as many as the
@@ -125,42 +129,59 @@ impl Model {
     /// # Errors
     /// Ids that can't be, or what fails while they are fed.
     pub fn logits(&self, ids: &[u32], chunk: Option<usize>) -> Result<Vec<f32>> {
-        Ok(self.generator.logits(ids, chunk.as_slice())?)
+        Ok(self.0.generator.logits(ids, chunk.as_slice())?)
     }
 
     /// Its tokenizer.
     pub fn tokenizer(&self) -> &Arc<Tokenizer> {
-        self.generator.tokenizer()
+        self.0.generator.tokenizer()
     }
 
     /// Its graphs, with shapes and constants in `graph().config`.
     pub fn graph(&self) -> &Arc<ModelGraph> {
-        self.generator.graph()
+        self.0.generator.graph()
     }
 
     /// Its engine.
     pub fn engine(&self) -> &Arc<dyn Engine> {
-        self.generator.engine()
+        self.0.generator.engine()
     }
 
     /// How it is run.
     pub fn config(&self) -> &RunConfig {
-        self.generator.config()
+        self.0.generator.config()
     }
 
     /// The generator underneath.
     pub fn generator(&self) -> &Generator {
-        &self.generator
+        &self.0.generator
     }
 
     /// Its file: metadata and tensors.
     pub fn file(&self) -> &Gguf {
-        &self.file
+        &self.0.file
     }
 
     /// What a user should know: a context beyond the trained one, an old tokenizer.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.0.notes
+    }
+
+    /// Where the chat template is kept after it was compiled.
+    pub(crate) fn template(&self) -> &OnceLock<ChatTemplate> {
+        &self.0.template
+    }
+}
+
+/// A summary: which model this is and how it runs, without its tensors.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model")
+            .field("file", &self.file().name())
+            .field("architecture", &self.graph().config.arch)
+            .field("engine", &self.engine().caps().name)
+            .field("context", &self.config().context)
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,4 +5,5 @@ mod bench;
 mod embedded;
 mod explain;
 mod float_mode;
+mod model;
 mod profile;

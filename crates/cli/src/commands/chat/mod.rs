@@ -60,7 +60,7 @@ fn advised(error: inkstone::Error) -> Error {
 }
 
 struct Conversation<'a> {
-    dialogue: Dialogue<'a>,
+    dialogue: Dialogue,
     sampling: SamplingArgs,
     /// There is one answer only.
     one: bool,
