@@ -3,7 +3,7 @@
 //! Plans read their weights in the same order each time. A system that gives up what was used longest ago would give up
 //! just what is needed next, so that every step would read the whole file again. What is locked is never read again, and
 //! the system reads the rest ahead in large pieces ([`Resident::stream`]), by itself: what tiles asked for, page by page,
-//! was slower (docs/performance.md).
+//! was slower (bench/notes/loading.md).
 
 use inkstone_compute::{Error, Result};
 use inkstone_tensor::{Progress, Resident};

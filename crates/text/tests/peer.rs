@@ -235,7 +235,7 @@ fn the_same_ids_as_the_peer() {
 }
 
 /// On a million spaces the peer's pattern runs out of stack; what is left of the text becomes one word, without an error.
-/// When this fails, the peer is better than it was: see `docs/performance.md`.
+/// When this fails, the peer is better than it was: see `bench/notes/tokenizers.md`.
 #[test]
 fn the_peer_loses_splits_behind_a_million_spaces() {
     let qwen2 = Both::trained(&ROWS[1]).expect("it is in the project");
@@ -285,7 +285,7 @@ fn cost(text: &str, encode: impl Fn(&str) -> Vec<u32>) -> f64 {
     runs[2].as_nanos() as f64 / (times * text.len()) as f64
 }
 
-/// Only in the long form, `INKSTONE_FULL=1`. With `--nocapture` it prints the table of `docs/performance.md`.
+/// Only in the long form, `INKSTONE_FULL=1`. With `--nocapture` it prints the table of `bench/notes/tokenizers.md`.
 #[test]
 fn long_texts_take_less_time_than_in_the_peer() {
     if std::env::var_os("INKSTONE_FULL").is_none_or(|v| v != "1") {

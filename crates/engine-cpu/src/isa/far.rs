@@ -55,7 +55,7 @@ impl Far {
     }
 }
 
-/// Who is not in the table asks better by itself with few rows (docs/performance.md).
+/// A processor that is not in the table asks better by itself with few rows (bench/notes/decode.md).
 const OTHERS: Far = Far::new([0, 0, 4 * KB, 0], [Cache::Second; 2], 1);
 
 /// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.

@@ -71,7 +71,7 @@ impl Set {
     }
 
     /// Whether it has products whose sums of whole blocks are integers (`q8/256.i32`). By AVX-512 they are no faster: a group takes eight
-    /// instructions there, so that products of words count for much, which are two on some processors (docs/performance.md).
+    /// instructions there, so that products of words count for much, which are two on some processors (bench/notes/prompts.md).
     pub const fn has_block_sums(self) -> bool {
         !matches!(self, Set::Avx512)
     }
