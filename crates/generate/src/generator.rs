@@ -279,7 +279,7 @@ impl Generator {
         // Waiting for a step of others counts.
         let deadline = o.deadline.and_then(|d| Instant::now().checked_add(d));
         let (draws, ended) = match &goal {
-            Goal::Draw(draw) => (draw.limit as usize, (draw.limit == 0).then_some(draw.at_limit)),
+            Goal::Draw(draw) => (draw.limit as usize, draw.has_no_room().then_some(draw.at_limit)),
             Goal::Logits => (0, None),
         };
         let mut prompt = Vec::new();

@@ -71,7 +71,7 @@ pub struct Options {
 /// A limit of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many.
+    /// This number; 0: the prompt is computed, and no token is drawn.
     Tokens(u64),
     /// Until the end of the text or of the context.
     None,

@@ -168,7 +168,7 @@ impl Scheduler {
                 }
                 let whole = rows >= fresh;
                 let (logits, sampler) = match &s.goal {
-                    Goal::Draw(draw) if whole => (LogitWish::Last, Some(draw.sampler.as_slice())),
+                    Goal::Draw(draw) if whole && draw.limit > 0 => (LogitWish::Last, Some(draw.sampler.as_slice())),
                     Goal::Draw(_) => (LogitWish::None, None),
                     Goal::Logits => (LogitWish::All, None),
                 };
@@ -189,12 +189,9 @@ impl Scheduler {
         let ended = match &s.goal {
             Goal::Logits => {
                 self.runner.logits_of(part.slot, &mut s.output.lock().logits);
-                let ended = s.fresh() == 0;
-                if ended {
-                    s.end(FinishReason::Length);
-                }
-                ended
+                s.ends_with_its_prompt()
             }
+            Goal::Draw(draw) if draw.limit == 0 => s.ends_with_its_prompt(),
             Goal::Draw(_) => part.draws && s.take(&self.runner.drawn(part.slot), &self.tokenizer),
         };
         if ended {

@@ -24,7 +24,7 @@ pub(crate) struct Draw {
     pub sampler: Vec<u32>,
     /// Log-probabilities with so many alternatives.
     pub logprobs: Option<usize>,
-    /// Most tokens to draw ...
+    /// Most tokens to draw; 0: the prompt is read, and no more ...
     pub limit: u64,
     /// ... and why not more.
     pub at_limit: FinishReason,
@@ -109,6 +109,15 @@ impl Sequence {
         finish.is_some()
     }
 
+    /// Ends it if its prompt was fed. True if the sequence has ended.
+    pub fn ends_with_its_prompt(&mut self) -> bool {
+        let ended = self.fresh() == 0;
+        if ended {
+            self.end(FinishReason::Length);
+        }
+        ended
+    }
+
     /// Ends it; what was held back goes out, unless it belongs to a stop text.
     pub fn end(&mut self, finish: FinishReason) {
         let rest = self.goal.rest();
@@ -132,6 +141,11 @@ impl Goal {
 }
 
 impl Draw {
+    /// Whether the prompt fills the context. A limit of no tokens that was asked for leaves the prompt to read.
+    pub fn has_no_room(&self) -> bool {
+        self.limit == 0 && self.at_limit == FinishReason::Context
+    }
+
     /// The text that is held back: what could have become a stop text, and the bytes of a character that was cut.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();

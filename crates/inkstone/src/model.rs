@@ -195,6 +195,6 @@ fn is_faster(generator: &Generator) -> bool {
 /// What of the options is the engine's.
 fn engine_options(options: &ModelOptions) -> EngineOptions {
     let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
-    let engine = engine.numerics(options.numerics);
+    let engine = engine.numerics(options.numerics).budget(options.budget);
     options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
 }

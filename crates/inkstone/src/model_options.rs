@@ -26,6 +26,8 @@ pub struct ModelOptions {
     pub numerics: Accuracy,
     /// Whether the times of steps are recorded, for [`Model::profile`](crate::Model::profile).
     pub profile: bool,
+    /// Bytes that the engine may use for weights, caches and activations; 0: the memory that is free when it opens.
+    pub budget: u64,
     /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
     /// holds.
     pub ctx: Option<u32>,
@@ -55,6 +57,7 @@ impl Default for ModelOptions {
             isa: None,
             numerics: Accuracy::default(),
             profile: false,
+            budget: 0,
             ctx: None,
             kv_type: Format::default(),
             mmap: false,
@@ -98,6 +101,8 @@ setters! {
     numerics: Accuracy => numerics;
     /// Sets [`ModelOptions::profile`](#structfield.profile).
     profile: bool => profile;
+    /// Sets [`ModelOptions::budget`](#structfield.budget).
+    budget: u64 => budget;
     /// Sets [`ModelOptions::ctx`](#structfield.ctx).
     ctx: u32 => Some(ctx);
     /// Sets [`ModelOptions::kv_type`](#structfield.kv_type).

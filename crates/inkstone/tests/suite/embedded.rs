@@ -14,3 +14,14 @@ fn the_embedded_model_is_the_shipped_file() {
     let tensor = embedded.file().tensor_data("token_embd.weight").unwrap();
     assert_eq!(tensor.as_slice().as_ptr() as usize % 32, 0);
 }
+
+#[test]
+fn a_budget_bounds_the_context_and_the_weights() {
+    let open = |bytes| Model::embedded(&ModelOptions::default().budget(bytes));
+    let plain = Model::embedded(&ModelOptions::default()).unwrap();
+    let small = open(10 << 20).unwrap();
+    assert!(small.config().context < plain.config().context, "{}", small.config().context);
+    assert!(small.notes().iter().any(|n| n.contains("memory does not hold")), "{:?}", small.notes());
+    let error = open(1 << 20).map(|_| ()).unwrap_err();
+    assert!(error.is_lack_of_memory_for_weights(), "{error}");
+}

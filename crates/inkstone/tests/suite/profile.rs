@@ -1,6 +1,6 @@
 //! Times of steps, as far as they can be told without a clock.
 
-use inkstone::{Model, ModelOptions, Options, Phase, PlanProfile};
+use inkstone::{FinishReason, Model, ModelOptions, Options, Phase, PlanProfile};
 use std::time::{Duration, Instant};
 
 const PROMPT: usize = 5;
@@ -52,6 +52,22 @@ fn runs_bytes_and_times_of_each_kernel_add_up_and_change_nothing() {
     let products = decode.kernels.iter().find(|k| k.kernel.contains("linear")).unwrap();
     assert!(!products.time.is_zero());
     assert!(decode.kernels.is_sorted_by(|a, b| a.time >= b.time));
+}
+
+/// The same prompt in steps of two, and no more: the last step has a token, and no plan has a head.
+#[test]
+fn a_limit_of_no_tokens_reads_the_prompt() {
+    let model = Model::embedded(&ModelOptions::default().chunk(2).profile(true)).unwrap();
+    let options = Options::default().max_tokens(0);
+    let reply = model.generate_ids(&[1, 322, 265, 310, 500], &options).unwrap();
+    assert_eq!((reply.ids.len(), reply.text.as_str(), reply.finish), (0, "", FinishReason::Length));
+    assert_eq!((reply.usage.prompt_tokens, reply.usage.completion_tokens), (PROMPT as u64, 0));
+    assert_eq!(reply.timings.prefill, reply.timings.total);
+    let plans = model.profile().unwrap();
+    assert_eq!(plans.iter().map(|p| p.runs.rows).sum::<u64>(), PROMPT as u64);
+    assert!(plans.iter().all(|p| p.plan == "body" && p.runs.logit_rows == 0), "{plans:?}");
+    let (free, all) = model.generator().pages();
+    assert_eq!(free, all);
 }
 
 #[test]
