@@ -2,6 +2,7 @@
 
 mod candle;
 mod fresh;
+mod headline;
 mod llama_bench;
 mod llama_cpp;
 mod machine;

@@ -7,7 +7,7 @@ use crate::error::Error;
 
 pub const USAGE: &str = "\
 usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTION...]
-       cargo xtask bench --report        writes README's table, the plot and bench/results/README.md from the results
+       cargo xtask bench --report        writes the tables and the plot in README.md, docs/performance.md and bench/results
        cargo xtask bench templates       chat templates, against minijinja
        cargo xtask bench MODEL.gguf ...  without a peer: inkstone bench, with its options
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(tests("m.gguf -n 0"), all[..1]);
         assert_eq!(
             tests("m.gguf -p 0 -d 0 -t 1 -b 1 --busy"),
-            ["decode, 1 thread", "decode, 1 thread, beside 2 busy threads"]
+            ["decode, 1 thread", "decode, 1 thread, with 2 busy threads"]
         );
     }
 

@@ -75,7 +75,7 @@ impl fmt::Display for Test {
             write!(f, ", 1 thread")?;
         }
         if self.busy > 0 {
-            write!(f, ", beside {} busy threads", self.busy)?;
+            write!(f, ", with {} busy threads", self.busy)?;
         }
         Ok(())
     }
@@ -266,6 +266,6 @@ mod tests {
     fn tests_are_named_by_what_differs() {
         assert_eq!(Test::decode(2, 0, 1).to_string(), "decode");
         assert_eq!(Test::decode(1, 4096, 8).to_string(), "decode, 8 sequences, depth 4096, 1 thread");
-        assert_eq!(Test::decode(2, 0, 1).under(2).to_string(), "decode, beside 2 busy threads");
+        assert_eq!(Test::decode(2, 0, 1).under(2).to_string(), "decode, with 2 busy threads");
     }
 }

@@ -1,13 +1,14 @@
-//! What the results come to: README's table, the plot, and bench/results/README.md with the floors.
+//! What the results come to: the tables of README.md and docs/performance.md, the plot, and bench/results/README.md with all rows and
+//! the floors.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plot;
 use super::record::{self, Record, What};
 use super::targets::{Against, COLUMNS, Column, TARGETS, Verdict};
+use super::{headline, plot};
 use crate::error::Error;
 
 const BEGIN: &str = "<!-- bench: begin -->\n";
@@ -27,33 +28,38 @@ pub fn write(root: &Path) -> Result<String, Error> {
 
 /// All pages that are made of the results.
 fn pages(root: &Path, records: &[Record]) -> Result<Vec<Page>, Error> {
-    let readme = root.join("README.md");
-    let text = fs::read_to_string(&readme).map_err(|source| Error::File { path: readme.clone(), source })?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
-        return Err(Error::Faults(vec![format!("README.md lacks {BEGIN:?} and {END:?}")]));
-    };
-    let of_targets = latest(records, |r| !r.aside && TARGETS.iter().any(|t| t.model == r.model && t.test == r.test));
-    let llama_cpp: Vec<&Record> = of_targets.into_iter().filter(|r| r.peer.starts_with("llama.cpp")).collect();
     let folder = record::folder(root);
     let all = format!(
-        "# Results\n\nMade of the lines in the files beside it by `cargo xtask bench --report`. Decode and prefill are tokens a second \
-         (medians), of all sequences together; *of the read* is the share of the bytes that the memory gave in the same second, *of \
-         the dot* that of the fastest integer dot product. A row *aside* has help that the peer does not bring itself.\n\n{}\n{}",
-        table(&latest(records, |_| true), true),
+        "# Results\n\nMade of the lines in the files of this folder by `cargo xtask bench --report`. Decode and prefill are tokens per second \
+         (medians) of all sequences together; *of the read* is the share of the bytes that the memory gave in the same second, *of \
+         the dot* the share of the fastest integer dot product. In a row marked *aside* the peer ran with help that it does not \
+         bring itself.\n\n{}\n{}",
+        table(&latest(records)),
         floors(records)
     );
     Ok(vec![
-        (readme, format!("{before}{BEGIN}{}{END}{after}", table(&llama_cpp, false))),
+        between_the_marks(root.join("README.md"), &headline::of_one_machine(records)?)?,
+        between_the_marks(root.join("docs/performance.md"), &headline::of_all_machines(records))?,
         (folder.join("README.md"), all),
         (folder.join("depth.svg"), plot::decode_by_depth(records)),
     ])
 }
 
+/// The page with `table` between its two marks.
+fn between_the_marks(path: PathBuf, table: &str) -> Result<Page, Error> {
+    let text = fs::read_to_string(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else {
+        return Err(Error::Faults(vec![format!("{} lacks {BEGIN:?} and {END:?}", path.display())]));
+    };
+    let page = format!("{before}{BEGIN}{table}{END}{after}");
+    Ok((path, page))
+}
+
 /// The latest record of each test, machine, peer and state, in the order of the first ones.
-fn latest(records: &[Record], wanted: impl Fn(&Record) -> bool) -> Vec<&Record> {
+fn latest(records: &[Record]) -> Vec<&Record> {
     let mut rows: Vec<&Record> = Vec::new();
-    for record in records.iter().filter(|r| wanted(r)) {
+    for record in records {
         match rows.iter_mut().find(|row| is_same(row, record)) {
             Some(row) => *row = record,
             None => rows.push(record),
@@ -71,7 +77,7 @@ fn is_same(a: &Record, b: &Record) -> bool {
 }
 
 /// A heading for each machine and one line a record.
-fn table(rows: &[&Record], all: bool) -> String {
+fn table(rows: &[&Record]) -> String {
     let mut text = String::new();
     let mut machine = "";
     for row in rows {
@@ -81,28 +87,19 @@ fn table(rows: &[&Record], all: bool) -> String {
             let (first, last) = (dates.iter().min().unwrap_or(&""), dates.iter().max().unwrap_or(&""));
             let dates = if first == last { (*last).to_owned() } else { format!("{first} to {last}") };
             let _ = writeln!(text, "{}{machine}; {dates}:\n", if text.is_empty() { "" } else { "\n" });
-            let (head, line) = if all { (" of the dot | peer, commit |", "---|---|") } else { ("", "") };
-            let _ = writeln!(text, "| model | test | set, memory | ours | peer | ratio | of the read |{head}");
-            let _ = writeln!(text, "|---|---|---|---|---|---|---|{line}");
+            let _ = writeln!(
+                text,
+                "| model | test | set, memory | ours | peer | ratio | of the read | of the dot | peer, commit |"
+            );
+            let _ = writeln!(text, "|---|---|---|---|---|---|---|---|---|");
         }
         let share = |share: Option<f64>| share.map_or_else(String::new, |s| format!("{:.0}%", s * 100.0));
         let memory = if row.state == "any" { row.set() } else { format!("{}, {}", row.set(), row.state) };
         let (ours, theirs) = (row.show(row.ours.median), row.show(row.theirs.median));
-        let program = if matches!(row.test.what, What::First | What::Peak) { row.variant.as_str() } else { "" };
-        let program = if program.is_empty() || all { String::new() } else { format!(" ({program})") };
-        let _ = write!(
-            text,
-            "| {} | {} | {memory} | {ours} | {theirs}{program} | **{:.2}** | {} |",
-            row.model,
-            row.test,
-            row.ratio,
-            share(row.share)
-        );
-        if all {
-            let aside = if row.aside { ", aside" } else { "" };
-            let _ = write!(text, " {} | {}: {}{aside}; {} |", share(row.dot), row.peer, row.variant, row.commit);
-        }
-        text.push('\n');
+        let [read, dot] = [row.share, row.dot].map(share);
+        let _ = write!(text, "| {} | {} | {memory} | {ours} | {theirs} | **{:.2}** |", row.model, row.test, row.ratio);
+        let aside = if row.aside { ", aside" } else { "" };
+        let _ = writeln!(text, " {read} | {dot} | {}: {}{aside}; {} |", row.peer, row.variant, row.commit);
     }
     text
 }

@@ -41,19 +41,19 @@ pub struct Target {
     floors: [f64; 4],
 }
 
-const LLAMA_Q4: &str = "llama-3.2-1b-q4_k_m";
-const LLAMA_Q8: &str = "llama-3.2-1b-q8_0";
+pub const LLAMA_Q4: &str = "llama-3.2-1b-q4_k_m";
+pub const LLAMA_Q8: &str = "llama-3.2-1b-q8_0";
 const LLAMA_Q6: &str = "llama-3.2-1b-q6_k";
-const LLAMA_F16: &str = "llama-3.2-1b-f16";
+pub const LLAMA_F16: &str = "llama-3.2-1b-f16";
 const LLAMA_BF16: &str = "llama-3.2-1b-bf16";
 const QWEN_Q4: &str = "qwen2.5-0.5b-q4_k_m";
 
-const DECODE: Test = Test::decode(2, 0, 1);
-const DEEP: Test = Test::decode(2, 4096, 1);
-const EIGHT: Test = Test::decode(2, 0, 8);
+pub const DECODE: Test = Test::decode(2, 0, 1);
+pub const DEEP: Test = Test::decode(2, 4096, 1);
+pub const EIGHT: Test = Test::decode(2, 0, 8);
 const ALONE: Test = Test::decode(1, 0, 1);
-const PROMPT: Test = Test::prefill(2, 512);
-const FIRST: Test = Test::first(2, 16);
+pub const PROMPT: Test = Test::prefill(2, 512);
+pub const FIRST: Test = Test::first(2, 16);
 const BEST: Against = Against::LlamaCpp(None);
 
 const fn row(model: &'static str, test: Test, against: Against, floors: [f64; 4]) -> Target {
