@@ -20,6 +20,8 @@ pub enum Error {
     Peer { name: String, what: String },
     #[error("{}:{number}: not a result: {error}", path.display())]
     Result { path: PathBuf, number: usize, error: serde_json::Error },
+    #[error("the expression of {name}: {error}")]
+    Expression { name: &'static str, error: Box<regex_automata::meta::BuildError> },
     /// One line a fault: every fault is reported, not the first alone.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),

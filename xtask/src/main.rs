@@ -5,7 +5,9 @@ mod command;
 #[cfg(test)]
 mod dependencies;
 mod error;
+mod files;
 mod layers;
+mod prose;
 mod repository;
 mod synth;
 mod test;
@@ -26,6 +28,7 @@ usage: cargo xtask COMMAND
   bench MODEL... --peer PEER [OPTION...]
       measures ours and llama-cpp, candle or any llama-bench program in turns; without a peer: inkstone bench
   bench templates [--json] [-r N]      chat templates over long conversations, ours and minijinja in turns
+  prose [--path FILE_OR_FOLDER]        count the constructions that stage prose refuses, with the lines of a folder
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("test", rest)) => test::run(rest),
         Some(("bench", rest)) => bench::run(rest),
+        Some(("prose", rest)) => prose::run(rest),
         Some(("synth", rest)) => synth::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;

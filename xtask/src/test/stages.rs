@@ -1,14 +1,13 @@
 //! The stages, in the order in which they run: what is quick and often wrong comes first.
 
-use std::path::{Path, PathBuf};
-
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
 use crate::error::Error;
+use crate::files::files_below;
 use crate::workspace::Package;
-use crate::{layers, repository};
+use crate::{layers, prose, repository};
 
 pub struct Stage {
     pub name: &'static str,
@@ -48,6 +47,16 @@ pub static STAGES: &[Stage] = &[
         needs: &[&GIT],
         cases: once,
         run: |c, _| repository::check(c.workspace.root()).map(|()| Outcome::passed()),
+    },
+    Stage {
+        name: "prose",
+        what: "documents, comments and messages in plain English: constructions of a table at most once per 1,000 words",
+        needs: &[],
+        cases: once,
+        run: |c, _| {
+            let notes = prose::check(&c.workspace)?;
+            Ok(Outcome { notes, ..Outcome::passed() })
+        },
     },
     Stage {
         name: "story-model",
@@ -267,20 +276,6 @@ fn any_source(package: &Package, holds: impl Fn(&str) -> bool) -> Result<bool, E
 
 fn allows_unsafe(source: &str) -> bool {
     source.lines().any(|line| line.trim_start().starts_with('#') && line.contains("allow(unsafe_code"))
-}
-
-/// All files below a folder; none where there is no such folder.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop().filter(|f| f.is_dir()) {
-        let at = |source| Error::File { path: folder.clone(), source };
-        for entry in std::fs::read_dir(&folder).map_err(at)? {
-            let path = entry.map_err(at)?.path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
-    Ok(files)
 }
 
 /// Advisories that can't be fetched are named in the summary; advisories that apply are a failure.
