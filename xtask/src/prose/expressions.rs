@@ -196,6 +196,16 @@ mod tests {
     }
 
     #[test]
+    fn idioms_are_not_constructions() {
+        for idiom in
+            ["there is no such file", "leave it alone", "from outside the crate", "it is no longer read", "What is it?"]
+        {
+            assert_eq!(names(idiom), [""; 0], "{idiom}");
+        }
+        assert_eq!(names("There is no file that is no file."), ["is no"]);
+    }
+
+    #[test]
     fn names_are_unique() {
         for (i, e) in EXPRESSIONS.iter().enumerate() {
             assert!(EXPRESSIONS[..i].iter().all(|other| other.name != e.name), "{}", e.name);

@@ -30,7 +30,27 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
 ];
 
 /// The groups that had more findings than the rule allows when it was made.
-const BEFORE: &[(&str, usize)] = &[];
+const BEFORE: &[(&str, usize)] = &[
+    ("README", 24),
+    ("docs", 132),
+    ("help", 15),
+    ("custom_engine", 6),
+    ("custom_op", 6),
+    ("inkstone", 98),
+    ("inkstone-cli", 113),
+    ("inkstone-compute", 182),
+    ("inkstone-engine-cpu", 386),
+    ("inkstone-generate", 95),
+    ("inkstone-gguf", 51),
+    ("inkstone-graph", 80),
+    ("inkstone-kvcache", 9),
+    ("inkstone-model", 17),
+    ("inkstone-template", 159),
+    ("inkstone-tensor", 106),
+    ("inkstone-tests", 15),
+    ("inkstone-text", 75),
+    ("xtask", 137),
+];
 
 /// All groups: the documents, then the sources of each package.
 pub fn all(workspace: &Workspace) -> Result<Vec<Group>, Error> {
