@@ -1,5 +1,5 @@
-//! Reads the head of a file front to back and never past its end: what doesn't fit in the bytes that are left is
-//! refused before memory is asked for.
+//! Reads the head of a file front to back and never past its end. An item that does not fit in the remaining bytes is
+//! refused before memory is allocated for it.
 
 use crate::Error;
 use bytemuck::Pod;
@@ -7,7 +7,7 @@ use std::collections::TryReserveError;
 use std::fmt::Display;
 use std::io::{self, BufRead};
 
-/// A reader that knows where it is and how long the file is.
+/// A reader that knows its position and the length of the file.
 pub(crate) struct Cursor<'a, R> {
     input: R,
     file: &'a str,
@@ -18,12 +18,12 @@ pub(crate) struct Cursor<'a, R> {
 }
 
 impl<'a, R: BufRead> Cursor<'a, R> {
-    /// Reads a file of `size` bytes from its start, but not beyond `limit`; `file` is its name in errors.
+    /// A cursor at the start of a file of `size` bytes. It does not read beyond `limit`; `file` is the name in errors.
     pub(crate) fn new(input: R, file: &'a str, size: u64, limit: u64) -> Self {
         Cursor { input, file, position: 0, size, limit }
     }
 
-    /// Name of the file, as errors have it.
+    /// The name of the file in errors.
     pub(crate) fn file(&self) -> String {
         self.file.to_string()
     }
@@ -38,17 +38,17 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         self.size
     }
 
-    /// Checks that `count` items of at least `least` bytes fit in what is left.
+    /// Checks that `count` items of at least `least` bytes fit in the remaining bytes.
     pub(crate) fn expect(&self, count: u64, least: u64, what: &dyn Display) -> Result<(), Error> {
         self.expect_from(self.position, count, least, what)
     }
 
-    /// A number of bytes that fits, like [`expect`](Self::expect), of something that began before its length was read.
+    /// Like [`expect`](Self::expect), for an item that begins at `at`, before its length.
     fn expect_from(&self, at: u64, count: u64, least: u64, what: &dyn Display) -> Result<(), Error> {
         let needed = u128::from(self.position) + u128::from(count) * u128::from(least);
         match u64::try_from(needed) {
             Ok(end) if end <= self.size.min(self.limit) => Ok(()),
-            // A file with holes may be of any length and cost nothing, so its length alone bounds no memory.
+            // A sparse file of any length takes no disk space, so its length does not bound the memory.
             Ok(end) if end <= self.size => Err(Error::Limit {
                 file: self.file(),
                 what: format!("the end of {what}"),
@@ -64,7 +64,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         }
     }
 
-    /// One number.
+    /// Reads one number.
     pub(crate) fn number<T: Number>(&mut self, what: &dyn Display) -> Result<T, Error> {
         self.expect(1, size_of::<T>() as u64, what)?;
         let mut number = T::zeroed();
@@ -72,7 +72,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         Ok(number.little_endian())
     }
 
-    /// As many numbers side by side.
+    /// Reads `count` numbers.
     pub(crate) fn numbers<T: Number>(&mut self, count: u64, what: &dyn Display) -> Result<Vec<T>, Error> {
         self.expect(count, size_of::<T>() as u64, what)?;
         let mut numbers = Vec::new();
@@ -85,7 +85,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         Ok(numbers)
     }
 
-    /// The length of a string that fits in what is left.
+    /// Reads the length of a string and checks that the string fits in the remaining bytes.
     pub(crate) fn string_length(&mut self, what: &dyn Display) -> Result<u64, Error> {
         let at = self.position;
         let len: u64 = self.number(&format_args!("the length of {what}"))?;
@@ -93,7 +93,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         Ok(len)
     }
 
-    /// As many bytes, added at the end of `bytes`.
+    /// Reads `len` bytes and appends them to `bytes`.
     pub(crate) fn append(&mut self, bytes: &mut Vec<u8>, len: u64, what: &dyn Display) -> Result<(), Error> {
         self.expect(len, 1, what)?;
         let start = bytes.len();
@@ -102,14 +102,15 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         self.fill(&mut bytes[start..], what)
     }
 
-    /// A string (its length, then its bytes) added at the end of `bytes`.
+    /// Reads a string (its length, then its bytes) and appends it to `bytes`.
     pub(crate) fn string(&mut self, bytes: &mut Vec<u8>, what: &dyn Display) -> Result<(), Error> {
         let len = self.string_length(what)?;
         self.append(bytes, len, what)
     }
 
-    /// Hands out strings that lie in the reader's buffer, `most` of them or until one is not taken, and says how many it
-    /// were. Nothing else comes of what is cut or wrong: reading it one by one says what it is.
+    /// Passes the strings that are complete in the reader's buffer to `take`: at most `most`, and until `take` refuses
+    /// one. Returns their number. Stops before a truncated or invalid string, whose error is found by reading it with
+    /// the other methods.
     pub(crate) fn strings_at_hand(&mut self, most: u64, mut take: impl FnMut(&[u8]) -> bool) -> u64 {
         let left = self.size.min(self.limit).saturating_sub(self.position);
         let Ok(buffer) = self.input.fill_buf() else { return 0 };
@@ -130,7 +131,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
         taken
     }
 
-    /// Turns a reservation that failed, or a count above the address space, into an error.
+    /// Reserves memory. A failed reservation, or a count above the address space, is an error.
     pub(crate) fn room(
         &self,
         count: u64,
@@ -163,7 +164,7 @@ impl<'a, R: BufRead> Cursor<'a, R> {
 
 /// A number of the format: little-endian in files.
 pub(crate) trait Number: Pod {
-    /// Between the machine's order of bytes and little-endian.
+    /// Converts between the byte order of the machine and little-endian.
     fn little_endian(self) -> Self;
 }
 

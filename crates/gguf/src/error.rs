@@ -1,19 +1,19 @@
-//! What can be wrong with a file, a key or a tensor.
+//! The errors of the crate.
 
 use std::io;
 
-/// Why a file can't be read or written, or a key or tensor can't be had. Names that come from a file are quoted and
+/// An error of reading or writing a file, or of looking up a key or tensor. Names that come from a file are quoted and
 /// escaped, so that a message is always one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing at the path.
+    /// No file exists at the path.
     #[error("{file}: no such file")]
     NotFound {
         /// Path.
         file: String,
     },
-    /// The path leads to something that has no bytes at fixed places.
+    /// The path names a directory, a pipe or a device instead of a regular file.
     #[error("{file}: is {kind}, wanted a regular file")]
     NotAFile {
         /// Path.
@@ -21,14 +21,14 @@ pub enum Error {
         /// "a directory", "a FIFO", ...
         kind: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{file}: can't {action}: {source}")]
     Io {
         /// Path.
         file: String,
-        /// What was tried: "open the file", "read tensor \"output.weight\"".
+        /// The failed operation: "open the file", "read tensor \"output.weight\"".
         action: String,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file has no bytes.
@@ -44,10 +44,10 @@ pub enum Error {
     NotGguf {
         /// Name of the file.
         file: String,
-        /// What is there, with a guess at the kind of file.
+        /// The first four bytes, and the format that begins with them if it is known.
         found: String,
     },
-    /// A version that this reader doesn't know.
+    /// The reader does not support this version of the format.
     #[error("{file}: version {version}, supported: 2, 3")]
     Version {
         /// Name of the file.
@@ -55,7 +55,7 @@ pub enum Error {
         /// The version.
         version: u32,
     },
-    /// A file of a big-endian machine.
+    /// The file was written by a big-endian machine.
     #[error("{file}: big-endian, version {version}, supported: little-endian, version 2, 3")]
     BigEndian {
         /// Name of the file.
@@ -63,42 +63,42 @@ pub enum Error {
         /// The version, read as big-endian.
         version: u32,
     },
-    /// The file ends before what it announces: cut short, or a count, length or offset is wrong.
+    /// The file is shorter than its head announces: it was cut, or a count, length or offset is wrong.
     #[error("{file}: ends at byte {size}, but {what} at byte {at} needs it to go on to byte {needed}")]
     Truncated {
         /// Name of the file.
         file: String,
-        /// What doesn't fit, with its index and count or length.
+        /// The item that does not fit, with its index and count or length.
         what: String,
-        /// Where it begins.
+        /// Offset of its first byte.
         at: u128,
-        /// The least length of a file that has all of it.
+        /// The smallest file length that would hold the whole item.
         needed: u128,
         /// Length of the file.
         size: u64,
     },
-    /// A field has a value that the format doesn't allow.
+    /// A field has a value that the format does not allow.
     #[error("{file}: {what} at byte {at} is {found}, allowed: {allowed}")]
     Invalid {
         /// Name of the file.
         file: String,
         /// The field.
         what: String,
-        /// Where it is.
+        /// Its offset in the file.
         at: u64,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// The values that are allowed.
         allowed: &'static str,
     },
-    /// A field is above a limit of [`Limits`](crate::Limits).
+    /// A field exceeds a limit of [`Limits`](crate::Limits).
     #[error("{file}: {what} at byte {at} is {found}, allowed: at most {limit} (option {option})")]
     Limit {
         /// Name of the file.
         file: String,
         /// The field.
         what: String,
-        /// Where it is.
+        /// Its offset in the file.
         at: u64,
         /// Its value.
         found: u64,
@@ -112,12 +112,12 @@ pub enum Error {
     NotUtf8 {
         /// Name of the file.
         file: String,
-        /// Which key or name.
+        /// The key, or the name and its tensor.
         what: String,
-        /// The first byte that is wrong.
+        /// Offset of the first invalid byte in the file.
         at: u64,
     },
-    /// Two keys or two tensors of one name.
+    /// Two keys or two tensors have the same name.
     #[error("{file}: {kind} {name:?} is there twice, at bytes {first} and {second}")]
     Duplicate {
         /// Name of the file.
@@ -126,34 +126,34 @@ pub enum Error {
         kind: &'static str,
         /// The name.
         name: String,
-        /// Where the first is.
+        /// Offset of the first entry.
         first: u64,
-        /// Where the second is.
+        /// Offset of the second entry.
         second: u64,
     },
-    /// `general.alignment` is no alignment.
+    /// The value of `general.alignment` is not a valid alignment.
     #[error("{file}: general.alignment is {found}, allowed: a power of two from 8 to {max} (option alignment)")]
     Alignment {
         /// Name of the file.
         file: String,
         /// Its value or type.
         found: String,
-        /// The largest that is allowed.
+        /// The largest alignment that is allowed.
         max: u64,
     },
-    /// The size of a tensor is no 64-bit number.
+    /// The size of a tensor does not fit in 64 bits.
     #[error("{file}: tensor {tensor:?}: {what} of {dims:?} is more than 64 bits can count")]
     Overflow {
         /// Name of the file.
         file: String,
         /// The tensor.
         tensor: String,
-        /// What overflows: "the number of values", "the number of bytes", ...
+        /// The quantity that overflows: "the number of values", "the number of bytes", ...
         what: &'static str,
         /// Its dimensions.
         dims: Vec<u64>,
     },
-    /// A row that ends inside a block.
+    /// The rows of a tensor do not consist of whole blocks.
     #[error("{file}: tensor {tensor:?}: rows of {cols} values, but {dtype} has blocks of {block}")]
     RowNotBlocks {
         /// Name of the file.
@@ -162,12 +162,12 @@ pub enum Error {
         tensor: String,
         /// Its type.
         dtype: &'static str,
-        /// Values a row.
+        /// Values per row.
         cols: u64,
-        /// Values a block.
+        /// Values per block.
         block: u64,
     },
-    /// A tensor doesn't begin at a multiple of the alignment.
+    /// The offset of a tensor is not a multiple of the alignment.
     #[error("{file}: tensor {tensor:?}: offset {offset} is not a multiple of the alignment {alignment}")]
     Misaligned {
         /// Name of the file.
@@ -179,63 +179,63 @@ pub enum Error {
         /// The file's alignment.
         alignment: u64,
     },
-    /// Two tensors share bytes.
+    /// The bytes of two tensors overlap.
     #[error(
         "{file}: tensors {first:?} and {second:?} overlap: the first ends at byte {end}, the second begins at byte {start}"
     )]
     Overlap {
         /// Name of the file.
         file: String,
-        /// The one that begins first.
+        /// The tensor with the smaller offset.
         first: String,
-        /// The one that begins inside it.
+        /// The tensor that begins inside the first.
         second: String,
-        /// End of the first in the file.
+        /// End of the first tensor in the file.
         end: u64,
-        /// Begin of the second in the file.
+        /// Start of the second tensor in the file.
         start: u64,
     },
-    /// Memory for something in the file can't be had.
+    /// An allocation whose size depends on the file failed.
     #[error("{file}: no memory for {what} ({bytes} bytes)")]
     OutOfMemory {
         /// Name of the file.
         file: String,
-        /// What it was for.
+        /// The purpose of the memory.
         what: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u128,
     },
-    /// A key has another type than the caller can use.
+    /// The value of a key does not have the type that the caller asked for.
     #[error("key {key:?} is {found}, wanted {wanted}")]
     WrongType {
         /// The key.
         key: String,
-        /// Type in the file.
+        /// The type in the file.
         found: String,
-        /// Types that would do.
+        /// The types that the caller accepts.
         wanted: &'static str,
     },
-    /// A number, or an item of an array, doesn't fit the type that the caller can use.
+    /// A number, or an item of an array, does not fit in the type that the caller asked for.
     #[error("key {key:?} is {value}, wanted {wanted}")]
     OutOfRange {
         /// The key, with the index of the item if it is an array.
         key: String,
         /// Its value.
         value: String,
-        /// What would do.
+        /// The type that the caller asked for.
         wanted: &'static str,
     },
-    /// A string of the metadata that should be text is not.
+    /// A string of the metadata was requested as text but is not UTF-8.
     #[error("key {key:?} is not UTF-8 at byte {at} of its {len}")]
     ValueNotUtf8 {
         /// The key.
         key: String,
-        /// The first wrong byte, counted in the string.
+        /// Offset of the first invalid byte in the string.
         at: usize,
-        /// Bytes of the string.
+        /// Length of the string in bytes.
         len: usize,
     },
-    /// No tensor has the name.
+    /// The file has no tensor of this name.
     #[error("{file}: no tensor {tensor:?}")]
     NoTensor {
         /// Name of the file.
@@ -243,39 +243,39 @@ pub enum Error {
         /// The name.
         tensor: String,
     },
-    /// A tensor that can be listed but not used.
+    /// A tensor is listed in the file but has no usable data.
     #[error("{file}: tensor {tensor:?} can't be used: {reason}")]
     Unusable {
         /// Name of the file.
         file: String,
         /// The tensor.
         tensor: String,
-        /// Why: its type is unknown or has no definition, or it has no values.
+        /// The reason: its type is unknown or has no definition, or it has no values.
         reason: String,
     },
-    /// A file can't have this: a [`Writer`](crate::Writer) refuses what the reader would.
+    /// A [`Writer`](crate::Writer) refuses a file that the reader would refuse.
     #[error("can't write {what} of {found}, allowed: {allowed}")]
     Unwritable {
         /// The field, with the name of its key or tensor.
         what: String,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// The values that are allowed.
         allowed: String,
     },
-    /// The sink of a [`Writer`](crate::Writer) refused.
+    /// The sink of a [`Writer`](crate::Writer) reported an error.
     #[error("can't write the file: {source}")]
     Write {
-        /// The sink's answer.
+        /// The error of the sink.
         #[from]
         source: io::Error,
     },
-    /// A [`Writer`](crate::Writer) got more or less data than its tensors have.
+    /// A [`Writer`](crate::Writer) received more or less data than its tensors hold.
     #[error("{found} bytes of tensor data, but the tensors have {wanted}")]
     DataLength {
-        /// Bytes given.
+        /// Bytes received.
         found: u64,
-        /// Bytes that the tensors have.
+        /// Bytes that the tensors hold.
         wanted: u64,
     },
 }

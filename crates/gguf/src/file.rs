@@ -15,10 +15,10 @@ use std::sync::Arc;
 /// Bytes of the buffer through which the head of a file is read.
 const READ_BUFFER: usize = 64 << 10;
 
-/// A GGUF file whose head was read and checked, and whose tensor data can be had.
+/// An open GGUF file: its head has been read and checked, its tensor data can be read.
 ///
-/// The head is in memory, the data are where they are. If a *mapped* file is cut by another program, reading its lost
-/// part ends this program with a signal; [`OpenOptions::mmap`] switches the map off.
+/// The head is kept in memory, the data stay in the file. If another program truncates a *mapped* file, an access to
+/// the lost part ends this program with a signal; [`OpenOptions::mmap`] switches the map off.
 pub struct Gguf {
     name: String,
     size: u64,
@@ -38,7 +38,8 @@ impl fmt::Debug for Gguf {
 }
 
 impl Gguf {
-    /// Opens a file. Whatever is at the path, this ends soon and with an error that says what is wrong.
+    /// Opens a file. For any other kind of path, such as a directory or a FIFO, the call returns an error without
+    /// waiting.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Gguf, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -66,9 +67,8 @@ impl Gguf {
         Ok(Gguf { name, size, version, alignment, metadata, layout, storage })
     }
 
-    /// Reads a file that is in memory, such as an embedded one, under the default limits. The data are not copied,
-    /// so the bytes should begin at a multiple of what kernels load at once (64 suffices). `name` stands for the file
-    /// in errors.
+    /// Reads a file that is in memory, such as an embedded one, with the default limits. The data are not copied, so
+    /// the bytes should be aligned to the vectors that kernels load (64 bytes suffice). Errors call the file `name`.
     pub fn from_bytes(bytes: SharedBytes, name: &str) -> Result<Gguf, Error> {
         Gguf::from_bytes_with(bytes, name, &Limits::default())
     }
@@ -82,7 +82,7 @@ impl Gguf {
         Ok(Gguf { name: name.to_string(), size, version, alignment, metadata, layout, storage })
     }
 
-    /// Path or name, as errors have it.
+    /// The path or name that errors show.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -97,7 +97,7 @@ impl Gguf {
         self.size
     }
 
-    /// Every tensor begins at a multiple of this many bytes.
+    /// The alignment in bytes: the offset of every tensor is a multiple of it.
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
@@ -107,51 +107,51 @@ impl Gguf {
         &self.metadata
     }
 
-    /// The tensors in the order of the file's list.
+    /// The tensors, in the order in which the file lists them.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.layout.tensors
     }
 
-    /// The tensor of a name.
+    /// The tensor with this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.position(name).and_then(|i| self.tensors().get(i))
     }
 
-    /// The first byte of the tensor data in the file: offsets of tensors count from here.
+    /// The offset of the tensor data in the file. Offsets of tensors count from here.
     pub fn data_start(&self) -> u64 {
         self.layout.data_start
     }
 
-    /// The first byte of the file after the last tensor; without tensors the first after the head. A last tensor of
-    /// an unknown type takes the rest of the file.
+    /// The offset of the first byte after the last tensor, or after the head if the file has no tensors. If the type of
+    /// the last tensor is unknown, it extends to the end of the file.
     pub fn end_of_data(&self) -> u64 {
         self.layout.data_end
     }
 
-    /// Bytes at the end of the file that belong to nothing, not even to the padding of the last tensor.
+    /// The number of bytes after the last tensor and its padding.
     pub fn trailing_bytes(&self) -> u64 {
         let padded = self.end_of_data().checked_next_multiple_of(self.alignment).unwrap_or(u64::MAX);
         self.size.saturating_sub(padded)
     }
 
-    /// True if the data are a map of the file.
+    /// True if the tensor data are mapped.
     pub fn is_mapped(&self) -> bool {
         self.map().is_some()
     }
 
-    /// The map, if the data are one.
+    /// The map, if the tensor data are mapped.
     pub(crate) fn map(&self) -> Option<&Arc<dyn Resident>> {
         if let Storage::Shared { map, .. } = &self.storage { map.as_ref() } else { None }
     }
 
-    /// The bytes of a tensor, of any type whose size is known: a view of the map or the memory, or read from the file.
-    /// What was read and is still held is given out again.
+    /// The bytes of a tensor of any type with a known size: a view of the map or the memory, or a copy read from the
+    /// file. A copy that a caller still holds is shared instead of read again.
     pub fn tensor_data(&self, name: &str) -> Result<WeightBytes, Error> {
         let (index, start, bytes) = self.place(name)?;
         self.storage.bytes(index, start, bytes).map_err(|failure| self.failed(failure, name, start, bytes))
     }
 
-    /// Fills `into` with the bytes of a tensor from byte `offset` of it on. A file that is not mapped is read anew.
+    /// Fills `into` with the bytes of a tensor, starting at its byte `offset`. Without a map each call reads the file.
     pub fn read_tensor(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         let (_, start, bytes) = self.place(name)?;
         let len = into.len() as u64;
@@ -164,7 +164,7 @@ impl Gguf {
         self.storage.read(at, into).map_err(|failure| self.failed(failure, name, at, len))
     }
 
-    /// Number of a tensor whose bytes can be had, where they begin in the file, and how many they are.
+    /// The index of a tensor, the offset of its bytes in the file, and their number.
     fn place(&self, name: &str) -> Result<(usize, u64, u64), Error> {
         let index = self.position(name).ok_or_else(|| self.no_tensor(name))?;
         let info = self.tensors().get(index).ok_or_else(|| self.no_tensor(name))?;
@@ -210,7 +210,7 @@ fn read(
     Ok((head.metadata, layout, head.version, alignment))
 }
 
-/// What is at a path that can't be opened.
+/// The error for a path that can't be opened.
 fn open_error(path: &Path, name: &str, source: io::Error) -> Error {
     let file = name.to_string();
     let special = std::fs::metadata(path).ok().and_then(|m| platform::special_kind(m.file_type()));

@@ -1,16 +1,17 @@
-//! Where the tensors lie: sizes in checked arithmetic, and that each has its own bytes inside the file.
+//! The layout of the tensors: computes sizes in checked arithmetic and checks that tensors are inside the file and do
+//! not overlap.
 
 use crate::name_index::NameIndex;
 use crate::parse::RawTensor;
 use crate::tensor::{TensorInfo, TensorType};
 use crate::{Error, Limits, Metadata};
 
-/// Key of the alignment, and what it is without the key.
+/// The key of the alignment, and the alignment of a file without the key.
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
 const LEAST_ALIGNMENT: u64 = 8;
 
-/// The alignment that the metadata ask for.
+/// The alignment that the metadata declare.
 pub(crate) fn alignment(metadata: &Metadata, file: &str, limits: &Limits) -> Result<u64, Error> {
     let Some(value) = metadata.get(ALIGNMENT_KEY) else { return Ok(DEFAULT_ALIGNMENT) };
     let wrong = |found: String| Error::Alignment { file: file.to_string(), found, max: limits.alignment };
@@ -21,8 +22,8 @@ pub(crate) fn alignment(metadata: &Metadata, file: &str, limits: &Limits) -> Res
     }
 }
 
-/// Bytes of a tensor, without the padding after it; `None` where the type is unknown. The number of values is checked
-/// for every type, and that the bytes can be rounded up to the alignment.
+/// Bytes of a tensor without the padding after it, or `None` if the type is unknown. Also checks for every type that
+/// the number of values, and the number of bytes rounded up to the alignment, fit in 64 bits.
 pub(crate) fn bytes(
     file: &str,
     tensor: &str,
@@ -32,7 +33,7 @@ pub(crate) fn bytes(
 ) -> Result<Option<u64>, Error> {
     let overflow =
         |what| Error::Overflow { file: file.to_string(), tensor: tensor.to_string(), what, dims: dims.to_vec() };
-    // A dimension of 0 must not hide what the others are.
+    // A dimension of 0 must not hide an overflow of the other dimensions.
     let product = |dims: &[u64]| dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d.max(1)));
     product(dims).ok_or_else(|| overflow("the number of values"))?;
     let Some(dtype) = dtype.known() else { return Ok(None) };
@@ -58,13 +59,13 @@ pub(crate) fn bytes(
 pub(crate) struct Layout {
     pub(crate) tensors: Vec<TensorInfo>,
     pub(crate) names: NameIndex,
-    /// The first byte of the data in the file.
+    /// The offset of the tensor data in the file.
     pub(crate) data_start: u64,
-    /// The first byte of the file after all tensors.
+    /// The offset of the first byte after all tensors.
     pub(crate) data_end: u64,
 }
 
-/// Checks names, sizes and places.
+/// Checks names, sizes and offsets.
 pub(crate) fn check(
     raw: Vec<RawTensor>,
     head_end: u64,
@@ -127,9 +128,9 @@ fn unique_names(raw: &[RawTensor], file: &str) -> Result<NameIndex, Error> {
     Ok(names)
 }
 
-/// Walks the tensors by place: each must begin where the one before has ended, or later. A tensor of an unknown type
-/// has at least a byte if it has values. Gives the end of the last one in the file; one of an unknown type takes the
-/// rest of the file.
+/// Visits the tensors by offset: each must begin at or after the end of the one before. A tensor of an unknown type
+/// takes at least one byte if it has values. Returns the end of the last tensor in the file; if its type is unknown, it
+/// extends to the end of the file.
 fn no_overlap(tensors: &[TensorInfo], head_end: u64, data_start: u64, size: u64, file: &str) -> Result<u64, Error> {
     let extent = |t: &TensorInfo| t.bytes.unwrap_or(u64::from(t.values() > 0));
     let mut order: Vec<u32> = Vec::new();

@@ -1,9 +1,9 @@
 //! GGUF model files: a reader for hostile input and a streaming writer.
 //!
 //! A file is `header, metadata, tensor infos, padding, tensor data` ([format text][spec]). [`Gguf::open`] reads the
-//! first three, checks every count, length, offset and product in them before it is used, and leaves the data where it
-//! is: mapped, or read when asked for. [`Metadata`] is the typed key-value store, [`Gguf`] is also the
-//! [`WeightSource`](inkstone_tensor::WeightSource) that engines load from, and [`Writer`] makes files.
+//! first three and checks every count, length, offset and product in them before it is used. The tensor data stay in
+//! the file: they are mapped, or read on demand. [`Metadata`] is the typed key-value store, [`Gguf`] also implements the
+//! [`WeightSource`](inkstone_tensor::WeightSource) that engines load from, and [`Writer`] writes files.
 //!
 //! ```
 //! use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};

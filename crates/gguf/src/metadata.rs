@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::collections::TryReserveError;
 use std::fmt;
 
-/// Keys and values in the order of the file. A key is there once.
+/// Keys and values in the order of the file. Each key occurs once.
 ///
-/// The typed getters give `None` for a missing key and an error that names key, type and what is wanted for a value
-/// that can't be had as the type. Integers of every width are accepted where the value fits.
+/// The typed getters return `None` for a missing key. If the value can't be converted, they return an error with the
+/// key, its type and the requested type. Integers of every width are accepted if the value fits.
 #[derive(Clone, Default)]
 pub struct Metadata {
     keys: Keys,
@@ -30,7 +30,7 @@ impl fmt::Debug for Metadata {
 }
 
 impl Metadata {
-    /// No keys.
+    /// Metadata without keys.
     pub fn new() -> Metadata {
         Metadata::default()
     }
@@ -55,8 +55,8 @@ impl Metadata {
         self.values.iter().enumerate().map(|(i, v)| (self.keys.at(i), v))
     }
 
-    /// Sets a key: in its place if it is there (the old value is returned), else at the end. For writers and tests;
-    /// like every collection it panics if there is no memory.
+    /// Sets the value of a key. An existing key keeps its place and its old value is returned; a new key is added at
+    /// the end. For writers and tests: like the standard collections it panics if an allocation fails.
     pub fn insert(&mut self, key: &str, value: impl Into<Value>) -> Option<Value> {
         let value = value.into();
         if let Some(old) = self.keys.find(key).and_then(|i| self.values.get_mut(i)) {
@@ -71,7 +71,7 @@ impl Metadata {
         self.keys.find(key)
     }
 
-    /// Adds a key that is not there yet.
+    /// Adds a new key at the end.
     pub(crate) fn append(&mut self, key: &str, value: Value) -> Result<(), TryReserveError> {
         self.values.try_reserve(1)?;
         self.keys.push(key)?;
@@ -99,7 +99,7 @@ impl Metadata {
         self.integer(key, "i64")
     }
 
-    /// A float, or an integer taken as one; rounded to `f32`.
+    /// A float, rounded to `f32`, or an integer converted to one.
     pub fn f32(&self, key: &str) -> Result<Option<f32>, Error> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match *value {
@@ -151,7 +151,7 @@ impl Metadata {
         }
     }
 
-    /// An array of floats; borrowed if the file has `f32`, rounded from `f64` or integers otherwise.
+    /// An array of floats: borrowed if its items are `f32`, else converted from `f64` or integers.
     pub fn f32s(&self, key: &str) -> Result<Option<Cow<'_, [f32]>>, Error> {
         const WANTED: &str = "array of f32";
         let Some(value) = self.get(key) else { return Ok(None) };
@@ -167,7 +167,7 @@ impl Metadata {
         Ok(Some(Cow::Owned(items)))
     }
 
-    /// An array of integers that fit `i32`; borrowed if the file has `i32`.
+    /// An array of integers that fit `i32`: borrowed if its items are `i32`, else converted.
     pub fn i32s(&self, key: &str) -> Result<Option<Cow<'_, [i32]>>, Error> {
         match self.get(key) {
             Some(Value::Array(Array::I32(v))) => Ok(Some(Cow::Borrowed(v))),
@@ -175,7 +175,7 @@ impl Metadata {
         }
     }
 
-    /// An array of integers that fit `u32`; borrowed if the file has `u32`.
+    /// An array of integers that fit `u32`: borrowed if its items are `u32`, else converted.
     pub fn u32s(&self, key: &str) -> Result<Option<Cow<'_, [u32]>>, Error> {
         match self.get(key) {
             Some(Value::Array(Array::U32(v))) => Ok(Some(Cow::Borrowed(v))),
@@ -221,7 +221,7 @@ fn integers(array: &Array) -> Option<Box<dyn ExactSizeIterator<Item = i128> + '_
     })
 }
 
-/// Collects items that may not fit; the error names the first that doesn't.
+/// Converts the items of an array. The error names the first item that does not fit.
 fn convert<T>(
     key: &str,
     items: impl ExactSizeIterator<Item = Result<T, i128>>,
@@ -247,7 +247,7 @@ fn out_of_range(key: &str, value: i128, wanted: &'static str) -> Error {
     Error::OutOfRange { key: key.to_string(), value: value.to_string(), wanted }
 }
 
-/// The keys in one buffer, and where each is.
+/// The keys in one buffer, with an index of their positions.
 #[derive(Clone, Default)]
 struct Keys {
     text: String,

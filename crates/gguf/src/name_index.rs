@@ -1,13 +1,14 @@
-//! Finds the number of a name among many: a hash table that holds numbers only, the names stay where they are.
+//! A hash table from names to their numbers. It stores only the numbers; the caller stores the names.
 
 use std::collections::TryReserveError;
 use std::hash::{BuildHasher, RandomState};
 
-/// A slot that holds nothing.
+/// An empty slot.
 const FREE: u32 = u32::MAX;
 
-/// Number of each name, in a table of open addressing with linear probing, at most half full. The hash is keyed, so
-/// that names made to collide don't make it slow. It grows by error values, because files say how many names they have.
+/// The number of each name, in a table with open addressing and linear probing that is at most half full. The hash is
+/// keyed, so that crafted names can't make it slow. A failed allocation is an error value, because the file determines
+/// the number of names.
 #[derive(Clone, Default)]
 pub(crate) struct NameIndex {
     slots: Vec<u32>,
@@ -16,10 +17,10 @@ pub(crate) struct NameIndex {
 }
 
 impl NameIndex {
-    /// Names at most: the number must not be that of a free slot.
+    /// The largest number of names: no name may have the number that marks a free slot.
     pub(crate) const MAX: usize = FREE as usize;
 
-    /// The number of a name, where `name_at` gives the name of a number.
+    /// Looks up the number of a name. `name_at` returns the name of a number.
     pub(crate) fn find<'a>(&self, name: &str, name_at: impl Fn(u32) -> &'a str) -> Option<u32> {
         let (mask, mut slot) = (self.slots.len().checked_sub(1)?, self.home(name));
         loop {
@@ -31,7 +32,7 @@ impl NameIndex {
         }
     }
 
-    /// Makes room for one more name. `name_at` gives the name of each number that is already in.
+    /// Makes room for one more name. `name_at` returns the name of each number in the table.
     pub(crate) fn reserve<'a>(&mut self, name_at: impl Fn(u32) -> &'a str) -> Result<(), TryReserveError> {
         if (self.used + 1) * 2 <= self.slots.len() {
             return Ok(());
@@ -48,7 +49,7 @@ impl NameIndex {
         Ok(())
     }
 
-    /// Enters a name that is not in. Call [`reserve`](Self::reserve) before.
+    /// Adds a name that is not in the table. Call [`reserve`](Self::reserve) first.
     pub(crate) fn insert(&mut self, name: &str, number: u32) {
         self.place(name, number);
         self.used += 1;
@@ -100,7 +101,7 @@ mod tests {
             assert_eq!(index.find(name, name_at), None);
             index.reserve(name_at).unwrap();
             index.insert(name, i as u32);
-            // Expected: at most 1.5 for the search, and 2 for moves to larger tables.
+            // Expected lookups per name: at most 1.5 for the search, and 2 for moves to larger tables.
             assert!(looks.get() < 10 * (i as u32 + 20), "{} looks for {i} names", looks.get());
         }
     }

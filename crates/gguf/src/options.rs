@@ -1,13 +1,14 @@
-//! How a file is opened, and what is too much.
+//! Options and limits for opening a file.
 
 /// How [`Gguf::open`](crate::Gguf::open) reads a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Map the tensor data (default), or read a tensor into memory when it is asked for. The operating system ends a
-    /// program that reads a map whose file was cut meanwhile; without the map that is an error value.
+    /// Map the tensor data (default), or read each tensor into memory on demand. If another program truncates the file,
+    /// the operating system ends a program that reads the lost part of a map; without the map the read returns an
+    /// error.
     pub mmap: bool,
-    /// What is refused as too large.
+    /// Limits on the head of the file.
     pub limits: Limits,
 }
 
@@ -31,12 +32,12 @@ impl OpenOptions {
     }
 }
 
-/// What is refused although the format allows it. Counts and lengths need no limit of their own: they are held
-/// against the bytes of the file.
+/// Limits that are stricter than the format. Counts and lengths need no limit of their own: the reader compares them
+/// with the size of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of all that comes before the tensor data: 512 MiB. The reader keeps it in memory.
+    /// Bytes before the tensor data: 512 MiB. The reader keeps them in memory.
     pub head: u64,
     /// Dimensions of a tensor: 4.
     pub dims: u32,
@@ -46,7 +47,7 @@ pub struct Limits {
     pub key: u64,
     /// Largest alignment: 1 MiB. Always a power of two, and at least 8.
     pub alignment: u64,
-    /// Arrays inside each other: 4, where an array of numbers is 1.
+    /// Nesting depth of arrays: 4, where an array of numbers has depth 1.
     pub nesting: u8,
 }
 

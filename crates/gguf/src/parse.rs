@@ -1,4 +1,4 @@
-//! Header, metadata and tensor infos: everything before the data. Layout of the format's text, versions 2 and 3.
+//! Parses everything before the data: header, metadata and tensor infos of versions 2 and 3.
 
 use crate::cursor::Cursor;
 use crate::name_index::NameIndex;
@@ -12,12 +12,12 @@ const MAGIC: [u8; 4] = *b"GGUF";
 const VERSIONS: [u32; 2] = [2, 3];
 /// Magic, version and the two counts.
 const HEADER_BYTES: u64 = 24;
-/// The smallest entry: a key of one byte (length 8, text 1), the type of its value (4), one byte of value.
+/// Bytes of the smallest entry: a key of one byte (length 8, text 1), the type of its value (4), a value of one byte.
 const LEAST_KEY: u64 = 14;
-/// The smallest entry: a name of one byte (9), number of dimensions (4), type (4), offset (8).
+/// Bytes of the smallest entry: a name of one byte (9), number of dimensions (4), type (4), offset (8).
 const LEAST_TENSOR: u64 = 25;
 
-/// What lies before the data. Tensors are as the file has them: nothing is known of their bytes yet.
+/// The head of a file. The tensors are as declared: their sizes and offsets have not been checked.
 pub(crate) struct Head {
     pub(crate) version: u32,
     pub(crate) metadata: Metadata,
@@ -32,7 +32,7 @@ pub(crate) struct RawTensor {
     pub(crate) dims: Vec<u64>,
     pub(crate) dtype: TensorType,
     pub(crate) offset: u64,
-    /// Where the entry is in the file.
+    /// Offset of the entry in the file.
     pub(crate) at: u64,
 }
 
@@ -87,7 +87,7 @@ fn magic_and_version<R: BufRead>(cursor: &mut Cursor<'_, R>) -> Result<u32, Erro
     }
 }
 
-/// Formats that people take for GGUF, by their first bytes.
+/// Formats that are mistaken for GGUF, with their first bytes.
 const OTHER_FORMATS: &[(&[u8], &str)] = &[
     (b"FUGG", "GGUF written backwards, by a big-endian machine"),
     (b"lmgg", "GGML of before 2023, without a version"),
@@ -110,7 +110,7 @@ fn describe_start(start: &[u8]) -> String {
 
 fn metadata<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, limits: &Limits) -> Result<Metadata, Error> {
     let mut metadata = Metadata::new();
-    // Where each key is, for the message about a key that is there twice.
+    // The offset of each key, for the error about a duplicate key.
     let mut positions = Vec::new();
     for i in 0..count {
         let at = cursor.position();
@@ -127,7 +127,7 @@ fn metadata<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, limits: &Limits)
     Ok(metadata)
 }
 
-/// A key or the name of a tensor: UTF-8, not empty, within a limit.
+/// Reads a key or the name of a tensor: UTF-8, not empty, within a limit.
 fn name<R: BufRead>(
     cursor: &mut Cursor<'_, R>,
     what: &dyn Display,
@@ -201,7 +201,7 @@ struct Open {
     left: u64,
 }
 
-/// Reads an array. Those that it holds wait on a stack of their own, not on the thread's.
+/// Reads an array. Nested arrays are kept on an explicit stack, so that the depth does not use the stack of the thread.
 fn array<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Limits) -> Result<Array, Error> {
     let mut open: Vec<Open> = Vec::new();
     loop {
@@ -228,7 +228,7 @@ fn array<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Li
         } else {
             items(cursor, item_type, count, what)?
         };
-        // An array that is complete goes into the one around it, which may complete that in turn.
+        // A complete array is added to the array around it, which may thereby become complete as well.
         loop {
             let Some(around) = open.last_mut() else { return Ok(done) };
             cursor.room(1, |n| around.items.try_reserve(n), size_of::<Array>(), what)?;
@@ -243,7 +243,7 @@ fn array<R: BufRead>(cursor: &mut Cursor<'_, R>, what: &dyn Display, limits: &Li
     }
 }
 
-/// The items of an array of anything but arrays. The caller has checked that they fit in the file.
+/// Reads the items of an array that holds no arrays. The caller has checked that they fit in the file.
 fn items<R: BufRead>(
     cursor: &mut Cursor<'_, R>,
     item_type: ValueType,
@@ -297,7 +297,7 @@ fn strings<R: BufRead>(cursor: &mut Cursor<'_, R>, count: u64, what: &dyn Displa
             }
             room
         });
-        // One that the buffer has a part of, or that is wrong.
+        // A string that extends beyond the buffer, or an invalid one.
         if i < count {
             cursor.string(&mut strings.bytes, &format_args!("string {i} of {what}"))?;
             strings.ends.push(strings.bytes.len());

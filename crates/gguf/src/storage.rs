@@ -1,4 +1,4 @@
-//! Where the tensor data are: mapped, in memory, or in a file that is read on demand.
+//! The storage of the tensor data: a map, memory, or a file that is read on demand.
 
 use crate::platform;
 use bytemuck::{Pod, Zeroable};
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The bytes behind a [`Gguf`](crate::Gguf).
 pub(crate) enum Storage {
-    /// All of the file at once: a map, or memory of the caller.
+    /// The whole file: a map, or memory of the caller.
     Shared { bytes: SharedBytes, map: Option<Arc<dyn Resident>> },
-    /// A file, read a tensor at a time.
+    /// A file that is read one tensor at a time.
     File(Reads),
 }
 
@@ -27,14 +27,15 @@ impl fmt::Debug for Storage {
     }
 }
 
-/// Why bytes can't be had.
+/// The reason why bytes can't be read.
 pub(crate) enum Failure {
     Io(io::Error),
     OutOfMemory,
 }
 
 impl Storage {
-    /// The bytes of tensor number `index`: `len` from `start` of the file, which lay in it when it was opened.
+    /// The bytes of tensor number `index`: `len` bytes from offset `start`, a range that was inside the file when it
+    /// was opened.
     pub(crate) fn bytes(&self, index: usize, start: u64, len: u64) -> Result<WeightBytes, Failure> {
         let (Ok(offset), Ok(len)) = (usize::try_from(start), usize::try_from(len)) else {
             return Err(Failure::OutOfMemory);
@@ -51,7 +52,7 @@ impl Storage {
         }
     }
 
-    /// Copies what lies from `start` of the file on.
+    /// Fills `into` with the bytes of the file from offset `start` on.
     pub(crate) fn read(&self, start: u64, into: &mut [u8]) -> Result<(), Failure> {
         match self {
             Storage::Shared { .. } => {
@@ -63,15 +64,15 @@ impl Storage {
     }
 }
 
-/// Tensors that were read and that somebody still holds are given out again, so that a weight is in memory once.
+/// A file and the tensors read from it. A tensor that is still held is shared, so that a weight is in memory once.
 pub(crate) struct Reads {
     file: File,
-    /// One lock a tensor: two that want the same one wait for each other and get the same bytes.
+    /// One lock per tensor: two callers that read the same tensor wait for each other and share the bytes.
     held: Vec<Mutex<Weak<Aligned>>>,
 }
 
 impl Reads {
-    /// Reads from a file of `tensors` tensors.
+    /// Prepares reads from a file with this number of tensors.
     pub(crate) fn new(file: File, tensors: usize) -> Result<Reads, TryReserveError> {
         let mut held = Vec::new();
         held.try_reserve_exact(tensors)?;
@@ -93,7 +94,7 @@ impl Reads {
     }
 }
 
-/// Bytes that begin at a multiple of 64, as wide as any vector that a kernel loads.
+/// Bytes at an address that is a multiple of 64, the width of the widest vector that a kernel loads.
 struct Aligned {
     lines: Vec<Line>,
     len: usize,
@@ -104,7 +105,7 @@ struct Aligned {
 struct Line([u8; 64]);
 
 impl Aligned {
-    /// `None` if there is no memory.
+    /// `None` if the allocation fails.
     fn zeroed(len: usize) -> Option<Aligned> {
         let count = len.div_ceil(size_of::<Line>());
         let mut lines = Vec::new();

@@ -1,18 +1,18 @@
-//! What a file says about a tensor.
+//! The description of a tensor in a file.
 
 use inkstone_tensor::DType;
 use std::fmt;
 
-/// Type of a tensor's values as the file has it.
+/// The type of a tensor's values, as declared in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TensorType {
     /// A type of the table.
     Known(DType),
-    /// An id that is not in the table: of a newer format, or removed.
+    /// An id that is not in the table: it belongs to a newer version of the format, or was removed.
     Unknown(u32),
 }
 
-/// Types that files of 2023 and 2024 have and that the format dropped.
+/// Types that occur in files of 2023 and 2024 and were removed from the format.
 const REMOVED: &[(u32, &str)] = &[
     (4, "Q4_2"),
     (5, "Q4_3"),
@@ -51,8 +51,8 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// A tensor of a file. Those that a [`Gguf`](crate::Gguf) gives are checked: the bytes lie in the file and belong to
-/// no other tensor.
+/// A tensor of a file. A [`Gguf`](crate::Gguf) has checked that its bytes are inside the file and belong to no other
+/// tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {
@@ -60,16 +60,17 @@ pub struct TensorInfo {
     pub name: String,
     /// Type of its values.
     pub dtype: TensorType,
-    /// Dimensions, the first is the one whose values are neighbours. None: a scalar. One may be 0.
+    /// Dimensions; values that differ only in the first one are adjacent. A scalar has no dimensions. A dimension may
+    /// be 0.
     pub dims: Vec<u64>,
-    /// Where its bytes begin, counted from the start of the data ([`Gguf::data_start`](crate::Gguf::data_start)).
+    /// Offset of its first byte from the start of the data ([`Gguf::data_start`](crate::Gguf::data_start)).
     pub offset: u64,
-    /// Its bytes; `None` where the type is unknown.
+    /// Its size in bytes; `None` if the type is unknown.
     pub bytes: Option<u64>,
 }
 
 impl TensorInfo {
-    /// Number of values. (The reader has checked that it is one.)
+    /// Number of values. (The reader has checked that it does not overflow.)
     pub fn values(&self) -> u64 {
         self.dims.iter().product()
     }

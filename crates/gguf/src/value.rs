@@ -20,14 +20,15 @@ macro_rules! value_types {
                 }
             }
 
-            /// Name as the format text has it, in lower case.
+            /// The name in the specification of the format, in lower case.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ValueType::$variant => $name,)+
                 }
             }
 
-            /// The fewest bytes of a value in a file: all of a number, the length of a string, type and length of an array.
+            /// The fewest bytes of a value in a file: the size of a number, the length field of a string, type and
+            /// length of an array.
             pub(crate) fn least_bytes(self) -> u64 {
                 match self {
                     $(ValueType::$variant => $bytes,)+
@@ -54,7 +55,7 @@ value_types! {
 }
 
 impl ValueType {
-    /// Number of the type in a file.
+    /// The id of the type in a file.
     pub fn id(self) -> u32 {
         self as u32
     }
@@ -78,7 +79,7 @@ pub enum Value {
     I32(i32),
     F32(f32),
     Bool(bool),
-    /// Bytes that should be UTF-8, but nobody enforces it: see [`Metadata::str`](crate::Metadata::str).
+    /// Bytes that should be UTF-8 but are not checked: see [`Metadata::str`](crate::Metadata::str).
     String(Vec<u8>),
     Array(Array),
     U64(u64),
@@ -86,7 +87,7 @@ pub enum Value {
     F64(f64),
 }
 
-/// An array of the metadata: the items of a type lie side by side.
+/// An array of the metadata, stored as a vector of its item type.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the variants are the types of the format
 pub enum Array {
@@ -105,7 +106,7 @@ pub enum Array {
     F64(Vec<f64>),
 }
 
-/// Calls `$body` with `$items` as the vector (or [`Strings`]) of whichever variant `$array` is.
+/// Evaluates `$body` with `$items` bound to the vector (or [`Strings`]) of the variant of `$array`.
 macro_rules! each_array {
     ($array:expr, $items:ident => $body:expr) => {
         match $array {
@@ -192,7 +193,7 @@ impl Value {
         }
     }
 
-    /// The type in words: "u32", "an array of 3 string".
+    /// The type as shown in errors: "u32", "an array of 3 string".
     pub(crate) fn describe_type(&self) -> String {
         match self {
             Value::Array(a) => format!("an array of {} {}", a.len(), a.item_type()),
@@ -201,17 +202,17 @@ impl Value {
     }
 }
 
-/// Strings in one buffer: half a million tokens are two allocations. They are bytes, because the tokens of a
-/// vocabulary need not be UTF-8.
+/// Strings in one buffer: half a million tokens take two allocations. They are bytes, because tokens of a vocabulary
+/// need not be UTF-8.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Strings {
     pub(crate) bytes: Vec<u8>,
-    /// End of each string in `bytes`; the next begins there. Ascending, and none above `bytes.len()`.
+    /// The end of each string in `bytes`, where the next one begins. The ends ascend and are at most `bytes.len()`.
     pub(crate) ends: Vec<usize>,
 }
 
 impl Strings {
-    /// No strings.
+    /// A list without strings.
     pub fn new() -> Strings {
         Strings::default()
     }
@@ -243,7 +244,7 @@ impl Strings {
         (0..self.len()).map(|i| self.get(i).unwrap_or_default())
     }
 
-    /// Adds one at the end.
+    /// Appends a string.
     pub fn push(&mut self, string: impl AsRef<[u8]>) {
         self.bytes.extend_from_slice(string.as_ref());
         self.ends.push(self.bytes.len());

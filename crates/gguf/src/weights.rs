@@ -1,12 +1,12 @@
-//! A file as the source of a model's weights.
+//! A file as the source of the weights of a model.
 
 use crate::{Error, Gguf};
 use inkstone_tensor::{DType, Resident, SourceError, WeightBytes, WeightInfo, WeightSource};
 use std::sync::Arc;
 
 impl Gguf {
-    /// Type and shape of a tensor that a model can use. The error names the tensor and says what is wrong with it:
-    /// it is not there, its type is unknown, removed or one that Inkstone can't compute with, or it has no values.
+    /// Type and shape of a tensor that a model can use. The error names the tensor and the reason: it is missing, its
+    /// type is unknown, removed or not supported by kernels, or it has no values.
     pub fn weight(&self, name: &str) -> Result<WeightInfo, Error> {
         let info = self.tensor(name).ok_or_else(|| self.no_tensor(name))?;
         let dtype = info.dtype.known().ok_or_else(|| self.unusable(info, format!("its type is {}", info.dtype)))?;
@@ -20,13 +20,13 @@ impl Gguf {
     }
 }
 
-/// True for types with a definition: those that can be decoded, and ids.
+/// True for types with a definition: formats that can be decoded, and ids.
 fn computable(dtype: DType) -> bool {
     dtype.info().decode.is_some() || dtype == DType::I32
 }
 
 impl WeightSource for Gguf {
-    /// `None` also for tensors whose type is not in the table: [`Gguf::weight`] tells them apart.
+    /// `None` also if the type of the tensor is not in the table; [`Gguf::weight`] distinguishes the two cases.
     fn info(&self, name: &str) -> Option<WeightInfo> {
         let info = self.tensor(name)?;
         Some(WeightInfo { dtype: info.dtype.known()?, dims: info.dims.clone() })
@@ -46,7 +46,7 @@ impl WeightSource for Gguf {
         self.map().cloned()
     }
 
-    /// From the file itself where it is not mapped, so that the whole tensor is never in memory.
+    /// Reads from the file if it is not mapped, so that the whole tensor is never in memory.
     fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
         self.weight(name)
             .and_then(|_| self.read_tensor(name, offset, into))
@@ -54,7 +54,7 @@ impl WeightSource for Gguf {
     }
 }
 
-/// The error without the tensor's name, which the source's error has already.
+/// The message without the name of the tensor, which the error of the source already contains.
 fn reason(error: Error) -> String {
     match error {
         Error::NoTensor { file, .. } => format!("not in {file}"),

@@ -1,4 +1,4 @@
-//! Writes files front to back: the head at once, then the data in pieces of any size.
+//! A streaming writer: it writes the whole head first, then the data in pieces of any size.
 
 use crate::layout;
 use crate::name_index::NameIndex;
@@ -14,42 +14,43 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorSpec {
-    /// Its name: 1 to 255 bytes, no other tensor has it.
+    /// Its name: 1 to 255 bytes, unique in the file.
     pub name: String,
-    /// Type of its values; one that files can hold.
+    /// Type of its values, which must have an id in the format.
     pub dtype: DType,
-    /// Dimensions, the first is the one whose values are neighbours. None: a scalar.
+    /// Dimensions; values that differ only in the first one are adjacent. A scalar has no dimensions.
     pub dims: Vec<u64>,
 }
 
 impl TensorSpec {
-    /// Name, type and dimensions.
+    /// A tensor with this name, type and dimensions.
     pub fn new(name: impl Into<String>, dtype: DType, dims: &[u64]) -> TensorSpec {
         TensorSpec { name: name.into(), dtype, dims: dims.to_vec() }
     }
 }
 
-/// Version that is written; 2 differs only in what big-endian files mean.
+/// The version that is written. Version 2 differs only in the meaning of big-endian files.
 const VERSION: u32 = 3;
 
-/// A file that is being written, to anything that takes bytes.
+/// Writes a file to any sink of bytes.
 ///
-/// [`new`](Writer::new) writes metadata and the list of tensors, [`data`](Writer::data) the bytes of the tensors one
-/// after the other, [`finish`](Writer::finish) checks that none is missing. Padding comes by itself. The writer keeps
-/// no data, so a file may be larger than memory.
+/// [`new`](Writer::new) writes the metadata and the list of tensors, [`data`](Writer::data) writes the bytes of the
+/// tensors in order, and [`finish`](Writer::finish) checks that no byte is missing. The writer adds the padding and
+/// does not buffer data, so a file may be larger than memory.
 pub struct Writer<W> {
     out: W,
     /// Bytes of the tensors, in order.
     sizes: Vec<u64>,
-    /// The tensor that the next byte belongs to, and how many of its bytes are written.
+    /// The index of the tensor that the next byte belongs to.
     current: usize,
+    /// Bytes of this tensor that are written.
     written: u64,
     alignment: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// Checks names and shapes, then writes all that comes before the data. What the reader would refuse under its
-    /// default limits is refused here. The alignment is that of the key `general.alignment`, or 32.
+    /// Checks names and shapes, then writes everything before the data. A file that the reader would refuse with its
+    /// default limits is an error. The alignment is the value of the key `general.alignment`, or 32.
     pub fn new(mut out: W, metadata: &Metadata, tensors: Vec<TensorSpec>) -> Result<Writer<W>, Error> {
         let limits = Limits::default();
         let alignment = layout::alignment(metadata, FILE, &limits)?;
@@ -83,7 +84,7 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, sizes, current: 0, written: 0, alignment })
     }
 
-    /// Writes the next bytes of the tensors: a piece of one, or several at once.
+    /// Writes the next bytes of the tensors. A call may write part of a tensor, or several tensors.
     pub fn data(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let Some(&size) = self.sizes.get(self.current) else {
@@ -103,7 +104,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Checks that every tensor got its bytes, and gives the sink back, flushed.
+    /// Checks that all tensors are complete, flushes the sink and returns it.
     pub fn finish(mut self) -> Result<W, Error> {
         if self.sizes.iter().skip(self.current).any(|&size| size > self.written) {
             return Err(self.data_length(0));
@@ -118,7 +119,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What stands for the file in the errors of a writer.
+/// The name of the file in the errors of a writer.
 const FILE: &str = "file to write";
 
 fn id(t: &TensorSpec) -> Result<u32, Error> {
@@ -126,7 +127,7 @@ fn id(t: &TensorSpec) -> Result<u32, Error> {
     t.dtype.info().gguf.ok_or_else(unwritable)
 }
 
-/// What the reader will check. Gives the bytes of each tensor.
+/// Makes the checks of the reader. Returns the bytes of each tensor.
 fn check(metadata: &Metadata, tensors: &[TensorSpec], alignment: u64, limits: &Limits) -> Result<Vec<u64>, Error> {
     for (key, value) in metadata.iter() {
         check_number(|| format!("key {key:?} with a length"), key.len() as u64, 1..=limits.key)?;
@@ -173,7 +174,7 @@ fn check_number(what: impl FnOnce() -> String, found: u64, allowed: RangeInclusi
     Err(unwritable(what(), &found.to_string(), &format!("{} to {}", allowed.start(), allowed.end())))
 }
 
-/// Depth of arrays in arrays. The recursion ends at the limit.
+/// Checks the nesting depth of arrays. The recursion ends at the limit.
 fn check_nesting(key: &str, array: &Array, depth: u64, limits: &Limits) -> Result<(), Error> {
     check_number(|| format!("key {key:?} with a nesting of arrays"), depth, 1..=limits.nesting.into())?;
     match array {

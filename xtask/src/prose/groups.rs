@@ -41,7 +41,6 @@ const BEFORE: &[(&str, usize)] = &[
     ("inkstone-compute", 182),
     ("inkstone-engine-cpu", 386),
     ("inkstone-generate", 95),
-    ("inkstone-gguf", 51),
     ("inkstone-graph", 80),
     ("inkstone-kvcache", 9),
     ("inkstone-model", 17),

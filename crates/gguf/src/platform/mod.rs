@@ -1,4 +1,4 @@
-//! All that asks the operating system: opening without waiting, reading at a place, mapping.
+//! The calls to the operating system: opening a file without waiting, reading at an offset, mapping.
 //!
 //! Two implementations of the same three functions: `unix`, and `portable` with the standard library only, which tests
 //! compile and run on every system.

@@ -1,4 +1,4 @@
-//! The standard library alone: no map, and a place in the file that calls share.
+//! The standard library only: no map, and one file position that all calls share.
 
 use inkstone_tensor::Resident;
 use std::fs::{File, FileType};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The file has one position, so only one caller may move it and read.
 static POSITION: Mutex<()> = Mutex::new(());
 
-/// Opens a file to read. What is no file is not opened: it might wait for a writer.
+/// Opens a regular file to read. A FIFO is refused, because opening it might wait for a writer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     match special_kind(std::fs::metadata(path)?.file_type()) {
         Some(kind) => Err(io::Error::other(format!("it is {kind}"))),
@@ -18,7 +18,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What it is, if it is no regular file.
+/// The kind of a path that is not a regular file.
 pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
     match () {
         () if kind.is_file() => None,
@@ -27,14 +27,14 @@ pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// Fills `bytes` from the place at `offset`.
+/// Fills `bytes` with the bytes of the file from `offset` on.
 pub(crate) fn read_exact_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     let _position = POSITION.lock().unwrap_or_else(PoisonError::into_inner);
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(bytes)
 }
 
-/// A mapped file: there is none on this system.
+/// A mapped file, which this system does not have.
 pub(crate) enum Map {}
 
 impl AsRef<[u8]> for Map {
@@ -51,7 +51,7 @@ impl Resident for Map {
     }
 }
 
-/// Maps a file; `None`: not on this system.
+/// Returns `None`: files are not mapped on this system.
 pub(crate) fn map(_file: &File) -> io::Result<Option<Arc<Map>>> {
     Ok(None)
 }

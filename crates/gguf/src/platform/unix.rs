@@ -9,13 +9,13 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens a file to read. A FIFO without a writer would wait for one; `O_NONBLOCK` opens it at once, and the caller
-/// then sees what it is. For regular files the flag means nothing.
+/// Opens a file to read. `open` waits on a FIFO until it has a writer; with `O_NONBLOCK` it returns at once, and the
+/// caller can look at the kind of the file. The flag does not affect regular files.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// What it is, if it is no regular file.
+/// The kind of a path that is not a regular file.
 pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
     match () {
         () if kind.is_file() => None,
@@ -28,7 +28,7 @@ pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// Fills `bytes` from the place at `offset`.
+/// Fills `bytes` with the bytes of the file from `offset` on.
 pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(bytes, offset)
 }
@@ -36,9 +36,9 @@ pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
 /// Maps a file to read.
 pub(crate) fn map(file: &File) -> io::Result<Option<Arc<Map>>> {
     // SAFETY: the map is private and read-only, and lives as long as the `Arc`. Its bytes must not change while Rust
-    // borrows them: no code here writes to the file; that no other program may is the documented condition of the
-    // option `mmap`, and only tensor data, for which every byte is a valid value, is ever read through the map. A file
-    // that shrinks ends the program with a signal, which is not undefined behaviour.
+    // borrows them: no code here writes to the file, and the documentation of the option `mmap` requires that no other
+    // program does. Only tensor data, for which every byte is a valid value, are read through the map. A file that
+    // shrinks ends the program with a signal, which is not undefined behaviour.
     let map = unsafe { memmap2::Mmap::map(file)? };
     Ok(Some(Arc::new(Map(map))))
 }
@@ -53,17 +53,18 @@ impl AsRef<[u8]> for Map {
 }
 
 impl Resident for Map {
-    /// Linux reads what lies in large pages 2 MB at a time (since 5.18), whatever the read-ahead of the device is, and into large
-    /// pages where the file system has them (ext4 since 6.16): taking and giving up small ones costs more than a fast disk.
+    /// With this advice Linux reads 2 MB at a time (since 5.18), independent of the read-ahead of the device, and into
+    /// large pages if the file system supports them (ext4 since 6.16). Mapping and unmapping small pages costs more
+    /// time than reading from a fast disk.
     fn stream(&self) {
         #[cfg(target_os = "linux")]
-        // A wish: without it the system reads ahead as it does for any map.
+        // If the system refuses the advice, it reads ahead as for any other map.
         let _refused = self.0.advise(memmap2::Advice::HugePage);
     }
 
     fn lock(&self, bytes: Range<usize>) -> bool {
         let Some(bytes) = self.0.get(bytes) else { return false };
-        // SAFETY: the range lies in the map; locking changes no byte, and ends with the map.
+        // SAFETY: the range is part of the map. Locking changes no byte, and the lock ends with the map.
         unsafe { libc::mlock(bytes.as_ptr().cast(), bytes.len()) == 0 }
     }
 }
@@ -72,7 +73,7 @@ impl Resident for Map {
 mod tests {
     use super::*;
 
-    /// What the system says of the region of a map, if it says anything of regions.
+    /// The flags that the system reports for the region of a map, if it reports any.
     fn flags(map: &Map) -> Option<String> {
         let regions = std::fs::read_to_string("/proc/self/smaps").ok()?;
         let begin = format!("{:08x}-", map.0.as_ptr().addr());

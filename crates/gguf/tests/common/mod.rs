@@ -1,4 +1,4 @@
-//! Makes files byte by byte, also such as the writer refuses to make.
+//! Builds files byte by byte, also files that the writer refuses to write.
 #![allow(dead_code)] // every test binary uses its part
 
 use inkstone_gguf::{Error, Gguf};

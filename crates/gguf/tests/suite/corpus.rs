@@ -6,7 +6,7 @@ use inkstone_gguf::{Array, Metadata, TensorSpec, Value, Writer};
 use inkstone_tensor::DType;
 use std::path::Path;
 
-/// What the corpus is made of: a name, the bytes, and whether they open.
+/// The files of the corpus: name, bytes, and whether the reader accepts them.
 fn seeds() -> Vec<(&'static str, Vec<u8>, bool)> {
     let bad_key = Raw::new(0, 1).key("k", ARRAY).u32(ARRAY).u64(1).u32(ARRAY).u64(1);
     vec![

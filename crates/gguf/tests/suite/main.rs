@@ -1,4 +1,4 @@
-//! What files hold, and what they claim.
+//! Tests of reader and writer.
 
 mod bad_inputs;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! What is written is read back, from a file or from memory, mapped or not; and what is broken is never a panic.
+//! The reader returns the written values, from a file or from memory, mapped or not, and never panics on damaged files.
 
 use crate::{common, gguf_reader};
 use inkstone_gguf::{Array, Gguf, Metadata, OpenOptions, Strings, TensorSpec, Value, Writer};

@@ -14,8 +14,8 @@ const RATIO: f64 = 20.0;
 /// One measurement at a time.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// Time that this thread has had a processor, so that what other programs do hardly counts; where the system doesn't
-/// tell, the time of day.
+/// CPU time of this thread, so that the load of other programs hardly counts; the time of day where the system does not
+/// report it.
 fn busy_time() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     // The system counts when it takes the processor away, or at a tick: some milliseconds, in which all can be over.
