@@ -1,8 +1,8 @@
-//! Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2): the text is split by patterns, and the bytes of each word
-//! merge in the order of the list of merges.
+//! Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2): patterns split the text into words, and the bytes of each
+//! word are merged in the order of the list of merges.
 //!
-//! Own code, because in the `tokenizers` crate (0.23) the merges of a long word take more than linear time, a pattern
-//! gives up on a million spaces without an error, and a merge of an unknown token is refused.
+//! This is our own code because in the `tokenizers` crate (0.23) the merges of a long word take more than linear time,
+//! a pattern gives up on a million spaces without an error, and a merge of an unknown token is refused.
 
 use crate::merge::{MergeRule, Merger, NO_TOKEN, Symbol};
 use crate::pre::{PreTokenizer, Splitter};
@@ -14,26 +14,26 @@ use std::borrow::Cow;
 
 /// The model of a file with `tokenizer.ggml.model` = `gpt2`.
 pub(crate) struct Bpe {
-    /// Texts are composed before they are cut.
+    /// Whether texts are composed before they are split.
     nfc: bool,
     splitter: Splitter,
     merges: Merges,
     bytes: [u32; 256],
-    /// A word up to this many bytes that is a token needs no merges.
+    /// A word of at most this many bytes is looked up as a token before its bytes are merged.
     longest_whole_word: usize,
 }
 
-/// What memory is for, in errors.
+/// The purpose of an allocation, in errors.
 const MERGES: &str = "the merges";
 
-/// What was left out of a list of merges.
+/// The numbers of merges that were ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IgnoredMerges {
-    /// Without a space between two texts.
+    /// Entries without a space between two texts.
     pub malformed: usize,
-    /// Of, or to, a text that no plain token has.
+    /// Merges with a part or a result that is not the text of a plain token.
     pub unknown: usize,
-    /// There before.
+    /// Merges that occur earlier in the list.
     pub repeated: usize,
 }
 
@@ -42,20 +42,20 @@ impl Bpe {
         let (merges, ignored) = Merges::new(vocab, merges)?;
         let bytes =
             byte_chars::CHARS.map(|c| vocab.find_plain(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or(NO_TOKEN));
-        // No character of a token's text takes less than a byte, so a longer word can't be a token.
+        // Each character of a token's text stands for at most one byte of a word, so a longer word can't be a token.
         let longest_whole_word = if row.whole_words { vocab.longest_plain() } else { 0 };
         let splitter = Splitter::new(row.stages);
         Ok((Bpe { nfc: row.nfc, splitter, merges, bytes, longest_whole_word }, ignored))
     }
 
-    /// How many of the 256 bytes have no token.
+    /// The number of bytes, of all 256, that have no token.
     pub(crate) fn missing_bytes(&self) -> usize {
         self.bytes.iter().filter(|&&id| id == NO_TOKEN).count()
     }
 }
 
 impl TokenModel for Bpe {
-    /// A byte that has no token is left out, as llama.cpp does.
+    /// Omits bytes that have no token, as llama.cpp does.
     fn encode(&self, vocab: &Vocab, text: &str, _first: bool, ids: &mut Vec<u32>) -> Result<(), Error> {
         let mut merger = Merger::default();
         let mut chars = String::new();
@@ -83,9 +83,9 @@ fn push(ids: &mut Vec<u32>, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The merges by the token on the left, then by the one on the right.
+/// The merges, sorted by the left token, then by the right one.
 struct Merges {
-    /// By left token: where its merges start; one more at the end.
+    /// For each left token the index of its first merge, and one more entry at the end.
     starts: Vec<u32>,
     rows: Vec<Merge>,
 }
@@ -102,7 +102,7 @@ impl Merges {
     fn new(vocab: &Vocab, list: &Strings) -> Result<(Merges, IgnoredMerges), Error> {
         let mut ignored = IgnoredMerges::default();
         let known = known(vocab, list, &mut ignored)?;
-        // Where each left token's merges end at last; until then, where the next one goes.
+        // The index of the next merge of each left token, and finally the end of its merges.
         let mut starts = zeros::<u32>(vocab.len() + 1)?;
         known.iter().for_each(|(left, _)| starts[*left as usize + 1] += 1);
         for id in 0..vocab.len() {
@@ -114,7 +114,7 @@ impl Merges {
             rows[*next as usize] = *merge;
             *next += 1;
         }
-        // Sorted by the token on the right, and of equal ones the lowest rank kept.
+        // Sorts by the right token and keeps only the lowest rank of equal pairs.
         let (mut from, mut kept) = (0, 0);
         for start in &mut starts {
             let end = *start as usize;
@@ -134,14 +134,14 @@ impl Merges {
     }
 }
 
-/// The merges of tokens to tokens in the order of the list, with the token on the left.
+/// The merges whose parts and result are tokens, in the order of the list, each with its left token.
 fn known(vocab: &Vocab, list: &Strings, ignored: &mut IgnoredMerges) -> Result<Vec<(u32, Merge)>, Error> {
     let mut known = Vec::new();
     known.try_reserve_exact(list.len()).map_err(Error::memory(MERGES))?;
-    // Lists are in the order of what comes out, mostly.
+    // Most lists are in the order of the resulting tokens.
     let (mut joined, mut last) = (Vec::new(), 0);
     for (rank, text) in (0u32..).zip(list.iter()) {
-        // A space at the start is a text, not the border.
+        // A space at the start is part of the left text, not the separator.
         let Some(space) = text.iter().skip(1).position(|&b| b == b' ').map(|at| at + 1) else {
             ignored.malformed += 1;
             continue;

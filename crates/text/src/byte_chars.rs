@@ -1,4 +1,4 @@
-//! The characters by which byte-level BPE writes bytes (GPT-2's `bytes_to_unicode`).
+//! The characters that stand for bytes in byte-level BPE (GPT-2's `bytes_to_unicode`).
 //!
 //! A byte that is a visible character of Latin-1 stands for itself; the other 68 are U+0100, U+0101, ... in order.
 
@@ -22,7 +22,7 @@ pub(crate) static CHARS: [char; 256] = {
     chars
 };
 
-/// The byte for each of the characters up to U+0143, the last of them.
+/// The byte for each character up to U+0143, the last character of the table.
 static BYTES: [Option<u8>; 0x144] = {
     let mut bytes = [None; 0x144];
     let mut byte = 0;

@@ -1,9 +1,9 @@
-//! Bytes of tokens to whole characters, as they come.
+//! A streaming decoder from the bytes of tokens to whole characters.
 
-/// Puts the pieces of tokens together to text: bytes wait until they are whole characters.
+/// Decodes the pieces of tokens to text. Incomplete characters are kept until their last byte arrives.
 ///
-/// Bytes that can't be part of UTF-8 become U+FFFD, one for each part that is wrong as a whole: what comes out does
-/// not depend on how the bytes were cut, and is what [`String::from_utf8_lossy`] makes of all of them.
+/// Invalid sequences become U+FFFD, one per sequence. The text does not depend on how the bytes were divided into
+/// pieces and equals [`String::from_utf8_lossy`] of all bytes.
 ///
 /// ```
 /// let mut decoder = inkstone_text::Decoder::new();
@@ -13,13 +13,13 @@
 /// ```
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// The first bytes of a character whose others have not come: at most 3.
+    /// The first bytes of an incomplete character: at most 3.
     pending: Vec<u8>,
-    /// What the last call gave; kept for its memory.
+    /// The result of the last call, kept to reuse its memory.
     text: String,
 }
 
-/// Bytes of a token's text up to which nothing is allocated.
+/// Pieces of up to this many bytes are decoded without an allocation.
 const ROOM: usize = 512;
 
 impl Default for Decoder {
@@ -34,7 +34,7 @@ impl Decoder {
         Decoder { pending: Vec::with_capacity(ROOM), text: String::with_capacity(ROOM) }
     }
 
-    /// Takes bytes and gives the characters that are whole now.
+    /// Adds bytes and returns the characters that are complete.
     pub fn push(&mut self, bytes: &[u8]) -> &str {
         self.text.clear();
         if self.pending.is_empty() {
@@ -50,7 +50,8 @@ impl Decoder {
         &self.text
     }
 
-    /// Ends the text: a character that is not whole becomes U+FFFD. The decoder is at the start of a new text then.
+    /// Ends the text and returns the rest: an incomplete character becomes U+FFFD. The decoder is then at the start of
+    /// a new text.
     pub fn finish(&mut self) -> &str {
         self.text.clear();
         if !self.pending.is_empty() {
@@ -60,13 +61,14 @@ impl Decoder {
         &self.text
     }
 
-    /// Bytes that wait for the rest of their character: at most 3.
+    /// The bytes of an incomplete character: at most 3.
     pub fn pending(&self) -> &[u8] {
         &self.pending
     }
 }
 
-/// Appends what is whole or wrong; gives the bytes of a last character that may still become whole.
+/// Appends the complete characters and a U+FFFD per invalid sequence. Returns the bytes of an incomplete last
+/// character.
 fn append_whole<'b>(text: &mut String, mut bytes: &'b [u8]) -> &'b [u8] {
     loop {
         let error = match std::str::from_utf8(bytes) {

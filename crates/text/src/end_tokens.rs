@@ -1,10 +1,11 @@
-//! Tokens after which a model has nothing more to say.
+//! Tokens that end the answer of a model.
 //!
-//! A file names one or a few of them; others are known by their texts only. Lists: the chat formats of the models.
+//! A file names one or a few of them; the others are known only by their texts, which the chat formats of the models
+//! list.
 
 use crate::vocab::{TokenKind, Vocab};
 
-/// Texts that end a turn or a document, whatever a file says about them.
+/// Texts that end a turn or a document, independent of the metadata of a file.
 pub(crate) const END_TEXTS: &[&str] = &[
     "<|eot_id|>",            // Llama 3
     "<|eom_id|>",            // Llama 3, before the result of a tool
@@ -25,21 +26,22 @@ pub(crate) const END_TEXTS: &[&str] = &[
     "<end_of_utterance>",    // SmolVLM
     "[e~[",                  // MiniMax
     "</s>",                  // Llama 2
-    "<|fim_pad|>",           // end of what goes in the middle: Qwen
+    "<|fim_pad|>",           // Qwen, end of an infill
     "<fim-pad>",             //
     "<fim_pad>",             // StarCoder, Granite
     "<|repo_name|>",         // the next file of a repository: Qwen
     "<|file_sep|>",          //
 ];
 
-/// In formats with the first two, the third ends a message within a turn.
+/// In formats with the first two texts, the third one ends a message within a turn.
 const NOT_AN_END: &[[&str; 3]] = &[["<|return|>", "<|call|>", "<|end|>"], ["<|flush|>", "<|calls|>", "<|end|>"]];
 
-/// Plain text too (struck out, in HTML): the end of texts only where a file marks it in some way.
+/// Texts that also occur in plain text (`</s>` is HTML). They are end tokens only if their type in the file is not
+/// normal.
 const MARKUP: &[&str] = &["</s>"];
 
-/// The ids of the table's texts. One that is not a control token becomes one, as it must not be made out of plain
-/// text; how many did is the second result.
+/// The ids of the texts in the table. Each of them becomes a control token, because plain text must not produce it. The
+/// second result is the number of tokens that were not control tokens before.
 pub(crate) fn find(vocab: &mut Vocab) -> (Vec<u32>, usize) {
     let mut ids = Vec::new();
     let mut changed = 0;

@@ -1,4 +1,4 @@
-//! What can go wrong, by name.
+//! The errors of the crate.
 
 use crate::template::TemplateLimit;
 
@@ -6,10 +6,10 @@ use crate::template::TemplateLimit;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A value of the metadata has another type than it must have.
+    /// A value of the metadata has the wrong type.
     #[error(transparent)]
     Metadata(#[from] inkstone_gguf::Error),
-    /// A key that the kind of tokenizer needs is not there.
+    /// A key that the kind of tokenizer requires is missing.
     #[error("{key} is missing, and a {model} tokenizer needs it")]
     MissingKey {
         /// Key of the metadata.
@@ -17,23 +17,23 @@ pub enum Error {
         /// Value of `tokenizer.ggml.model`.
         model: &'static str,
     },
-    /// `tokenizer.ggml.model` names a kind that is not known.
+    /// `tokenizer.ggml.model` names an unknown kind of tokenizer.
     #[error("tokenizer model {name:?} is not known; known are: {known}")]
     UnknownModel {
         /// Name in the file.
         name: String,
-        /// The names that are known, with commas.
+        /// The known names, separated by commas.
         known: String,
     },
-    /// `tokenizer.ggml.pre` names a pre-tokenizer that is not known.
+    /// `tokenizer.ggml.pre` names an unknown pre-tokenizer.
     #[error("pre-tokenizer {name:?} is not known; known are: {known}")]
     UnknownPre {
         /// Name in the file.
         name: String,
-        /// The names that are known, with commas.
+        /// The known names, separated by commas.
         known: String,
     },
-    /// A list has fewer entries than there are tokens.
+    /// A list has fewer entries than the vocabulary has tokens.
     #[error("{key} has {found} entries for {tokens} tokens")]
     ShortList {
         /// Key of the metadata.
@@ -43,14 +43,14 @@ pub enum Error {
         /// Tokens in the vocabulary.
         tokens: usize,
     },
-    /// More entries than an id can count.
+    /// A list has more entries than there are ids.
     #[error("{key} has {found} entries, allowed are {max}")]
     TooMany {
         /// Key of the metadata.
         key: &'static str,
         /// Entries in the list.
         found: usize,
-        /// The most that are allowed.
+        /// The largest number that is allowed.
         max: u32,
     },
     /// The text of a token is not UTF-8.
@@ -58,10 +58,10 @@ pub enum Error {
     TokenNotUtf8 {
         /// Id of the token.
         id: u32,
-        /// Offset of the first wrong byte.
+        /// Offset of the first invalid byte.
         at: usize,
     },
-    /// The type of a token is not one of the format's.
+    /// The type of a token is not defined by the format.
     #[error("token {id} has type {value}, allowed are 0 to 6")]
     TokenType {
         /// Id of the token.
@@ -69,7 +69,7 @@ pub enum Error {
         /// Type in the file.
         value: i32,
     },
-    /// A token of type byte whose text is not `<0x00>` to `<0xFF>`.
+    /// The text of a token of type byte is not `<0x00>` to `<0xFF>`.
     #[error("token {id} has type byte, but its text is {text:?} and not <0x00> to <0xFF>")]
     ByteToken {
         /// Id of the token.
@@ -77,13 +77,13 @@ pub enum Error {
         /// The first characters of its text.
         text: String,
     },
-    /// A score that can't be ordered.
+    /// The score of a token is NaN, so tokens can't be ordered by score.
     #[error("tokenizer.ggml.scores: the score of token {id} is NaN")]
     NanScore {
         /// Id of the token.
         id: u32,
     },
-    /// A special token's id is outside the vocabulary.
+    /// The id of a special token is outside the vocabulary.
     #[error("{key} is {id}, but there are {tokens} tokens")]
     SpecialId {
         /// Key of the metadata.
@@ -93,90 +93,90 @@ pub enum Error {
         /// Tokens in the vocabulary.
         tokens: usize,
     },
-    /// A token must be added to each prompt, and the file does not say which.
+    /// A special token must be added to each prompt, but the file does not name it.
     #[error("{flag} is true, but {key} is not set")]
     NoSpecialId {
-        /// The key, or the option, that asks for the token.
+        /// The key or the option that requests the token.
         flag: &'static str,
-        /// The key that is missing.
+        /// The missing key.
         key: &'static str,
     },
-    /// A control or user-defined token too long to be looked for in every text.
+    /// A control or user-defined token is too long to be matched in every text.
     #[error("token {id} is matched in texts and has {bytes} bytes, allowed are {max}")]
     LongSpecial {
         /// Id of the token.
         id: u32,
         /// Length of its text.
         bytes: usize,
-        /// The most that is allowed.
+        /// The largest size that is allowed.
         max: usize,
     },
-    /// The control and user-defined tokens together are too long to be looked for in every text.
+    /// The control and user-defined tokens together are too long to be matched in every text.
     #[error("the tokens that are matched in texts have more than {max} bytes together, from token {id} on")]
     LongSpecials {
-        /// Token with which the limit was passed.
+        /// The token that exceeds the limit.
         id: u32,
-        /// The most that is allowed.
+        /// The largest size that is allowed.
         max: usize,
     },
-    /// A text is longer than the caller allows.
+    /// A text exceeds the limit of the caller.
     #[error("the text has {bytes} bytes, and max_bytes allows {max}")]
     TextTooLong {
         /// Length of the text.
         bytes: u64,
-        /// The limit: [`Encode::max_bytes`](crate::Encode::max_bytes), or what 32-bit offsets reach.
+        /// The limit: [`Encode::max_bytes`](crate::Encode::max_bytes), or the range of 32-bit offsets.
         max: u64,
     },
-    /// A byte of the text that the vocabulary can't express.
+    /// The vocabulary has no token for a byte of the text.
     #[error("no token for byte 0x{byte:02x} of {character:?}: the vocabulary has no byte tokens and no unknown token")]
     NoToken {
         /// The byte.
         byte: u8,
-        /// The character that it is part of.
+        /// The character that contains it.
         character: char,
     },
-    /// Bytes that should be text are not UTF-8.
+    /// Bytes are not UTF-8 text.
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
-        /// Offset of the first wrong byte.
+        /// Offset of the first invalid byte.
         at: usize,
     },
-    /// A chat template that is none, or that refuses a conversation, does what can't be done or meets a limit.
+    /// A chat template has a syntax error, refuses a conversation, fails while it is rendered or exceeds a limit.
     #[error("{}", of_template(.0))]
     Template(Box<inkstone_template::Error>),
-    /// A variable of a chat template whose name can't be.
+    /// The name of a template variable is invalid.
     #[error(
         "template variable {name:?}: allowed are 1 to 64 letters, digits and '_', the first a letter, but not {reserved}"
     )]
     TemplateVariable {
-        /// Its name, the first characters.
+        /// The first characters of the name.
         name: String,
-        /// The names that templates have for themselves.
+        /// The reserved names.
         reserved: String,
     },
-    /// A part of a message that can't be.
+    /// A part of a message is invalid.
     #[error("{what} is {value}, allowed: {}", message_rule(.what))]
     Message {
-        /// Which part.
+        /// The name of the part.
         what: &'static str,
-        /// Its value, the first characters.
+        /// The first characters of its value.
         value: String,
     },
-    /// A message, a tool or a document with too many levels.
+    /// A message, a tool or a document is nested too deeply.
     #[error("a message, a tool or a document is nested more than {max} deep")]
     TooDeep {
-        /// The most that is allowed.
+        /// The largest size that is allowed.
         max: usize,
     },
     /// An allocation failed.
     #[error("no memory for {what}")]
     OutOfMemory {
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: &'static str,
     },
 }
 
-/// The first line: what is wrong with the template, and where.
+/// The first line of the error: the place in the template and the message.
 fn of_template(error: &inkstone_template::Error) -> String {
     use inkstone_template::Kind;
     let (line, column, message) = (error.line(), error.column(), error.message());
@@ -188,7 +188,7 @@ fn of_template(error: &inkstone_template::Error) -> String {
     }
 }
 
-/// The option that sets a limit.
+/// The name of the option that sets a limit.
 fn option(limit: TemplateLimit) -> &'static str {
     match limit {
         TemplateLimit::Steps => "template_steps",
@@ -212,22 +212,22 @@ impl From<inkstone_template::Error> for Error {
 }
 
 impl Error {
-    /// The error of a chat template: its kind, its place, the source line.
+    /// The error of a chat template, with its kind, its place and the source line.
     pub fn template(&self) -> Option<&inkstone_template::Error> {
         if let Error::Template(error) = self { Some(error) } else { None }
     }
 
-    /// The name of the option whose limit a chat template met: `template_steps`, `template_memory`, `template_output`.
+    /// The name of the limit that a chat template exceeded: `template_steps`, `template_memory`, `template_output`.
     pub fn template_limit(&self) -> Option<&'static str> {
         self.template()?.limit().map(option)
     }
 
-    /// Whether a chat template was cancelled.
+    /// Whether the rendering of a chat template was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.template().is_some_and(|error| error.kind() == inkstone_template::Kind::Cancelled)
     }
 
-    /// For `map_err` of `try_reserve`.
+    /// The error of a failed `try_reserve`, for `map_err`.
     pub(crate) fn memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
         move |_| Error::OutOfMemory { what }
     }

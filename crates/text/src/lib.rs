@@ -1,8 +1,8 @@
-//! Tokenizers from the metadata of GGUF files, and decoding token by token.
+//! Tokenizers and chat templates from the metadata of GGUF files, and streaming decoders.
 //!
-//! Two kinds: `gpt2`, byte-level BPE with every pre-tokenizer of its table, and `llama`, SentencePiece's BPE with
-//! scores and byte tokens. Encoding takes time that is linear in the text, whatever the text is; nothing in a file or
-//! a text makes it panic. Control tokens are never made out of a text unless asked ([`Encode::special`]).
+//! Two kinds of tokenizers are supported: `gpt2`, byte-level BPE with a table of pre-tokenizers, and `llama`, the BPE
+//! of SentencePiece with scores and byte tokens. Encoding takes linear time for any text, and no file or text makes it
+//! panic. A text never produces control tokens unless the caller asks for it ([`Encode::special`]).
 //!
 //! ```
 //! use inkstone_gguf::Metadata;

@@ -1,4 +1,4 @@
-//! A tokenizer out of the metadata of a GGUF file (keys `tokenizer.ggml.*`).
+//! Makes a tokenizer from the metadata of a GGUF file (keys `tokenizer.ggml.*`).
 
 use crate::bpe::{Bpe, IgnoredMerges};
 use crate::pre::{self, PreTokenizer};
@@ -15,7 +15,7 @@ const TYPES: &str = "tokenizer.ggml.token_type";
 const SCORES: &str = "tokenizer.ggml.scores";
 const MERGES: &str = "tokenizer.ggml.merges";
 
-/// A kind of tokenizer, and what holds where a file does not say.
+/// A kind of tokenizer, with the defaults for missing keys.
 struct Kind {
     /// Value of `tokenizer.ggml.model`.
     name: &'static str,
@@ -42,7 +42,7 @@ const BPE: Kind =
 impl Tokenizer {
     /// The tokenizer that the metadata describe.
     ///
-    /// Kinds: `llama` (SentencePiece's BPE) and `gpt2` (byte-level BPE).
+    /// The kinds `llama` (the BPE of SentencePiece) and `gpt2` (byte-level BPE) are supported.
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, Error> {
         let name = metadata.str("tokenizer.ggml.model")?;
         let name = name.ok_or(Error::MissingKey { key: "tokenizer.ggml.model", model: "GGUF" })?;
@@ -55,7 +55,7 @@ impl Tokenizer {
         let mut vocab = vocab(metadata, kind, &mut notes)?;
         let roles = roles(metadata, kind, pre.as_ref().is_some_and(|(_, row)| row.add_bos), vocab.len())?;
         let (mut end_tokens, changed) = end_tokens::find(&mut vocab);
-        note(&mut notes, changed, "tokens that end texts were not of type control; taken as control tokens");
+        note(&mut notes, changed, "end tokens do not have type control; treated as control tokens");
         end_tokens.extend([roles.eos, roles.eot, roles.eom].into_iter().flatten());
         end_tokens.sort_unstable();
         end_tokens.dedup();
@@ -77,7 +77,7 @@ fn pre_tokenizer(metadata: &Metadata, notes: &mut Vec<String>) -> Result<(String
     let name = match metadata.str("tokenizer.ggml.pre")? {
         Some(name) => name,
         None => {
-            notes.push("tokenizer.ggml.pre is missing: words are cut as by \"default\"".to_string());
+            notes.push("tokenizer.ggml.pre is missing: texts are split as with \"default\"".to_string());
             "default"
         }
     };
@@ -124,8 +124,8 @@ fn vocab(metadata: &Metadata, kind: &Kind, notes: &mut Vec<String>) -> Result<Vo
         kinds.push(token_kind);
     }
     let vocab = Vocab::new(texts, pieces, kinds)?;
-    note(notes, empty, "tokens have no text; no text is made of them");
-    note(notes, vocab.duplicates(), "tokens have the text of a token before them; texts are made of the first");
+    note(notes, empty, "tokens have no text; encoding never produces them");
+    note(notes, vocab.duplicates(), "tokens repeat the text of an earlier token; encoding produces the first");
     Ok(vocab)
 }
 
@@ -135,9 +135,9 @@ fn bpe(metadata: &Metadata, vocab: &Vocab, row: &PreTokenizer, notes: &mut Vec<S
     let (bpe, ignored) = Bpe::new(vocab, merges, row)?;
     let IgnoredMerges { malformed, unknown, repeated } = ignored;
     note(notes, malformed, "merges have no space between two texts; ignored");
-    note(notes, unknown, "merges have a part or a result that is no token; ignored");
-    note(notes, repeated, "merges were there before; ignored");
-    note(notes, bpe.missing_bytes(), "of the 256 bytes have no token; left out of texts");
+    note(notes, unknown, "merges have a part or a result that is not a token; ignored");
+    note(notes, repeated, "merges are repeated; ignored");
+    note(notes, bpe.missing_bytes(), "of the 256 bytes have no token; encoding omits them");
     Ok(bpe)
 }
 
@@ -162,7 +162,7 @@ fn spm(
         return Err(Error::NanScore { id });
     }
     let spm = Spm::new(vocab, scores, unknown, space_prefix)?;
-    note(notes, spm.missing_bytes(), "of the 256 bytes have no token; the unknown token stands for them");
+    note(notes, spm.missing_bytes(), "of the 256 bytes have no token; encoding produces the unknown token instead");
     Ok(spm)
 }
 
@@ -187,7 +187,7 @@ fn roles(metadata: &Metadata, kind: &Kind, pre_adds_bos: bool, tokens: usize) ->
         add_bos: metadata.bool(ADD_BOS)?.unwrap_or(false),
         add_eos: metadata.bool(ADD_EOS)?.unwrap_or(false),
     };
-    // Not used, but an id that is wrong here says that the file is.
+    // These ids are not used, but an invalid one shows that the file is damaged.
     for key in ["tokenizer.ggml.seperator_token_id", "tokenizer.ggml.cls_token_id", "tokenizer.ggml.mask_token_id"] {
         read(key, None)?;
     }
@@ -203,13 +203,14 @@ fn roles(metadata: &Metadata, kind: &Kind, pre_adds_bos: bool, tokens: usize) ->
     Ok(roles)
 }
 
-/// Phi-3's special tokens take the spaces behind them with them, but for three. Files don't say so: it is a matter of the
-/// architecture, with a vocabulary of SentencePiece (later models of the same architecture have another).
+/// All special tokens of Phi-3, with three exceptions, include the spaces after them. Files do not declare this: it
+/// holds for the architecture with a SentencePiece vocabulary (later models of the same architecture have a different
+/// one).
 fn phi3_strips_right(token: &str) -> bool {
     !["<unk>", "<s>", "<|endoftext|>"].contains(&token)
 }
 
-/// U+2581 is a space.
+/// Adds the bytes of a token's text: U+2581 stands for a space.
 fn spm_piece(text: &str, piece: &mut Texts) {
     for (i, part) in text.split(SPACE).enumerate() {
         if i > 0 {
@@ -219,7 +220,7 @@ fn spm_piece(text: &str, piece: &mut Texts) {
     }
 }
 
-/// Each character is a byte; a text with others is taken as it is.
+/// Adds the bytes of a token's text: each character stands for a byte. A text with other characters is added unchanged.
 fn bpe_piece(text: &str, piece: &mut Texts) {
     if text.bytes().all(|b| b.is_ascii_graphic()) || text.chars().any(|c| byte_chars::byte(c).is_none()) {
         return piece.extend(text.as_bytes());
@@ -242,7 +243,7 @@ fn note(notes: &mut Vec<String>, count: usize, what: &str) {
     }
 }
 
-/// A name from a file for a message: it may be of any length.
+/// Shortens a name from a file, which may have any length, for a message.
 fn shorten(name: &str) -> String {
     const CHARS: usize = 64;
     let mut short: String = name.chars().take(CHARS).collect();

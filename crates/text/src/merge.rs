@@ -1,19 +1,19 @@
-//! Merging neighbours by rank, in linear time: the heart of BPE and of SPM.
+//! Merges neighbours by rank in linear time: the core algorithm of BPE and SPM.
 //!
-//! A word begins as its smallest symbols. As long as two neighbours can merge, those with the lowest rank do, and of
-//! equal ranks the leftmost. A heap over all pairs would take `n log n` steps, each a cache miss once a word has
-//! millions of symbols; here the pairs of one rank wait together in a bucket, sorted by place when its turn comes,
-//! and only the ranks, of which a vocabulary has so many, are in a heap.
+//! A word begins as its smallest symbols. As long as any two neighbours can merge, the pair with the lowest rank does,
+//! and the leftmost pair of equal ranks. A heap of all pairs would take `n log n` steps, each a cache miss once a word
+//! has millions of symbols. Instead, the pairs of each rank are collected in a bucket that is sorted by position when
+//! its turn comes, and the heap holds only the ranks, whose number is bounded by the vocabulary.
 
 use crate::Error;
 use crate::tokenizer::LONGEST_TEXT;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// The token of a symbol that is none.
+/// The token of a symbol that is not a token.
 pub(crate) const NO_TOKEN: u32 = u32::MAX;
 
-/// A part of a word: bytes `start..end` and the token that they are.
+/// A part of a word: the bytes `start..end` and their token.
 #[derive(Clone, Copy)]
 pub(crate) struct Symbol {
     pub start: u32,
@@ -21,25 +21,27 @@ pub(crate) struct Symbol {
     pub token: u32,
 }
 
-/// What decides which neighbours merge.
+/// The rule that determines which neighbours merge.
 pub(crate) trait MergeRule {
-    /// The rank of the merge, lower first, and the token that it makes.
+    /// The rank of the merge and the resulting token. Lower ranks merge first.
     fn merge(&self, left: Symbol, right: Symbol) -> Option<(u32, u32)>;
 }
 
-/// Memory of the merges of one word, kept for the next.
+/// Memory for the merges of a word, reused for the next word.
 #[derive(Default)]
 pub(crate) struct Merger {
-    /// At the start of a symbol its end, and at the last byte of a longer one its start: what is above its own index
-    /// is an end, so one list knows both neighbours of each symbol. Other bytes: not above their index.
+    /// At the first byte of a symbol its end, at the last byte of a longer symbol its start. An entry above its own
+    /// index is an end, so one list links both neighbours of each symbol. Entries of other bytes are not above their
+    /// index.
     links: Vec<u32>,
-    /// At the start of a symbol its token.
+    /// At the first byte of a symbol its token.
     tokens: Vec<u32>,
     queue: RankQueue,
 }
 
 impl Merger {
-    /// Merges a word of symbols, given in order without gaps (byte length and token), and hands out what remains.
+    /// Merges a word. `symbols` are its smallest symbols in order and without gaps (byte length and token). Calls the
+    /// last argument with the tokens of the merged symbols.
     pub(crate) fn run(
         &mut self,
         bytes: usize,
@@ -70,7 +72,7 @@ impl Merger {
     }
 
     fn begin(&mut self, bytes: usize) -> Result<(), Error> {
-        // A text whose spaces were escaped, or that was composed, can be longer than it was.
+        // A text can become longer when its spaces are escaped or its characters are composed.
         if bytes as u64 > LONGEST_TEXT {
             return Err(Error::TextTooLong { bytes: bytes as u64, max: LONGEST_TEXT });
         }
@@ -95,7 +97,7 @@ impl Merger {
         self.tokens[symbol.start as usize] = symbol.token;
     }
 
-    /// Where the symbol before the one at `start` starts.
+    /// The start of the symbol before the symbol at `start`.
     fn before(&self, start: u32) -> Option<u32> {
         let last = start.checked_sub(1)?;
         Some(self.links[last as usize].min(last))
@@ -110,8 +112,8 @@ impl Merger {
         }
     }
 
-    /// Merges the symbol that starts at `left` with the one behind it, if the two still have the rank that was queued:
-    /// either of them may have become part of another.
+    /// Merges the symbol at `left` with the next one if the pair still has the queued rank: either of them may have
+    /// been merged with another symbol meanwhile.
     fn apply(&mut self, rank: u32, left: u32, rule: &impl MergeRule) -> Result<(), Error> {
         let left = self.symbol(left);
         if left.end <= left.start || left.end as usize >= self.links.len() {
@@ -134,31 +136,31 @@ impl Merger {
     }
 }
 
-/// Where the left symbols of pairs start, by rank, then by place. (No more is kept of a pair: words of millions of
-/// symbols fill the caches.)
+/// The starts of the left symbols of all queued pairs, by rank, then by position. (Nothing else is stored per pair,
+/// because words of millions of symbols fill the caches.)
 #[derive(Default)]
 struct RankQueue {
-    /// The ranks that have a bucket, and its index.
+    /// The ranks with a bucket, and the indices of their buckets.
     ranks: BinaryHeap<Reverse<(u32, usize)>>,
     by_rank: HashMap<u32, usize>,
     buckets: Vec<Bucket>,
-    /// Buckets that are free.
+    /// Indices of free buckets.
     free: Vec<usize>,
 }
 
 #[derive(Default)]
 struct Bucket {
-    /// What came before the first was taken out; sorted then.
+    /// The starts queued before the first one was taken out. They are sorted at that time.
     starts: Vec<u32>,
-    /// How many of them are out.
+    /// The number of starts taken out.
     taken: usize,
     begun: bool,
-    /// What came after it.
+    /// The starts queued after that.
     late: BinaryHeap<Reverse<u32>>,
 }
 
 impl RankQueue {
-    /// Drops what an error of an earlier word may have left.
+    /// Removes the entries that an error in an earlier word may have left.
     fn clear(&mut self) {
         while let Some(Reverse((rank, bucket))) = self.ranks.pop() {
             self.by_rank.remove(&rank);
@@ -265,7 +267,7 @@ mod tests {
         out
     }
 
-    /// The definition: look at all neighbours, merge the best, begin again.
+    /// The definition: compare all neighbours, merge the best pair, repeat.
     fn by_definition(table: &Table<'_>) -> Vec<Vec<u8>> {
         let mut parts: Vec<Vec<u8>> = table.text.iter().map(|&b| vec![b]).collect();
         loop {

@@ -1,17 +1,17 @@
 //! Canonical composition (Unicode Standard Annex 15, form NFC): `e` and U+0301 become `é`.
 //!
-//! Own code over the tables of a crate, whose iterator would take the memory for a run of marks, which a text may
-//! consist of, without asking whether there is any.
+//! This is our own code over the tables of a crate. The iterator of that crate aborts the program if the memory for a
+//! run of marks, which may be as long as the text, can't be allocated.
 
 use crate::Error;
 use std::borrow::Cow;
 use unicode_normalization::char::{canonical_combining_class, compose as pair, decompose_canonical};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
-/// What memory is for, in errors.
+/// The purpose of an allocation, in errors.
 const WHAT: &str = "a text in composed form";
 
-/// The text in composed form. It takes linear time; a text that is seen to be composed is not copied.
+/// Composes a text in linear time. A text that is already composed is not copied if a quick check shows it.
 pub(crate) fn compose(text: &str) -> Result<Cow<'_, str>, Error> {
     if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
         return Ok(Cow::Borrowed(text));
@@ -31,23 +31,23 @@ pub(crate) fn compose(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(composer.out))
 }
 
-/// A character that stands on the one before it.
+/// A combining character.
 #[derive(Clone, Copy, Default)]
 struct Mark {
-    /// Its canonical combining class, above 0: marks of different classes have no order among each other.
+    /// Its canonical combining class, above 0. The order of marks with different classes has no meaning.
     class: u8,
     mark: char,
 }
 
-/// Takes a decomposed text, character by character.
+/// Composes a decomposed text character by character.
 #[derive(Default)]
 struct Composer {
     out: String,
-    /// The last character that is no mark, with what was composed with it. It is not in `out` yet.
+    /// The last character that is not a mark, with the characters composed into it. It has not been written to `out`.
     starter: Option<char>,
-    /// The marks behind it, as they came.
+    /// The marks after it, in the order of the text.
     marks: Vec<Mark>,
-    /// Room to sort them.
+    /// Scratch memory to sort them.
     sorted: Vec<Mark>,
 }
 
@@ -75,7 +75,8 @@ impl Composer {
         self.write()
     }
 
-    /// Joins those marks with the starter that make one character with it and are not behind a mark of their class.
+    /// Composes the starter with each mark that forms one character with it and does not follow a mark of the same
+    /// class.
     fn join_marks(&mut self) -> Result<(), Error> {
         self.sort_marks()?;
         let Some(mut starter) = self.starter else { return Ok(()) };
@@ -94,8 +95,8 @@ impl Composer {
         Ok(())
     }
 
-    /// Sorts the marks by class; those of one class keep their order. Classes are counted, as there may be millions of
-    /// marks.
+    /// Sorts the marks by class and keeps the order within each class. This is a counting sort, because there may be
+    /// millions of marks.
     fn sort_marks(&mut self) -> Result<(), Error> {
         if self.marks.is_sorted_by_key(|mark| mark.class) {
             return Ok(());
@@ -104,7 +105,7 @@ impl Composer {
         self.marks.iter().for_each(|mark| ends[usize::from(mark.class)] += 1);
         let mut end = 0;
         for count in &mut ends {
-            // Where the first one of the class goes, until it is there.
+            // The index of the next mark of the class.
             end += std::mem::replace(count, end);
         }
         self.sorted.clear();
@@ -151,17 +152,17 @@ mod tests {
         let cases = [
             ("cafe\u{301}", "café"),
             ("\u{212B}\u{2126}", "\u{C5}\u{3A9}"),
-            // Of another class than what is between, of the same class, without anything to stand on.
+            // A mark of another class than the mark before it, one of the same class, one without a starter.
             ("a\u{323}\u{301}", "\u{1EA1}\u{301}"),
             ("a\u{301}\u{323}", "\u{1EA1}\u{301}"),
             ("a\u{300}\u{301}", "\u{E0}\u{301}"),
             ("a\u{315}\u{300}\u{5AE}\u{62}", "\u{E0}\u{5AE}\u{315}b"),
             ("\u{301}\u{323}a", "\u{323}\u{301}a"),
-            // Three parts; a syllable of three; two that are no marks.
+            // Three parts; a syllable of three; two characters that are not marks.
             ("o\u{302}\u{301}", "\u{1ED1}"),
             ("\u{1112}\u{1161}\u{11AB}\u{AC00}\u{11A8}", "\u{D55C}\u{AC01}"),
             ("\u{9C7}\u{9BE}", "\u{9CB}"),
-            // What is never composed.
+            // Characters that are excluded from composition.
             ("\u{958}\u{344}", "\u{915}\u{93C}\u{308}\u{301}"),
         ];
         for (text, wanted) in cases {
@@ -169,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Against the crate that the tables are of: each character alone and behind others, and random texts.
+    /// Compares each character, on its own and after others, and random texts with the crate that provides the tables.
     #[test]
     fn it_is_the_form_of_the_crate() {
         let all = || ('\0'..=char::MAX).filter(|c| !c.is_ascii());

@@ -1,13 +1,13 @@
-//! Tokens that are found in a text before it is cut into words.
+//! Finds special tokens in a text before it is split into words.
 
 use crate::vocab::{TokenKind, Vocab};
 use crate::{Error, Rendered};
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
-/// A longer token is refused: looking for it could cost a text of any length this factor.
+/// A longer token is refused: the time of a search can grow by this factor.
 pub(crate) const LONGEST: usize = 1024;
 
-/// All of them together, in bytes: the automaton takes some tens of bytes for each.
+/// The largest size of all special tokens together, in bytes. The automaton takes some tens of bytes per byte.
 pub(crate) const ALL: usize = 2 << 20;
 
 /// A part of a text.
@@ -17,18 +17,18 @@ pub(crate) enum Part<'t> {
     Token(u32),
 }
 
-/// Finds the special tokens of a vocabulary: the leftmost first, the longest of those that start there.
+/// Finds the special tokens of a vocabulary: the leftmost match first, and the longest of the matches that start there.
 pub(crate) struct Specials {
     user_defined: Finder,
     /// Control and unknown tokens.
     control: Finder,
     all: Finder,
-    /// Ids, ascending, of tokens that take the spaces behind them with them.
+    /// Ids of the tokens that include the spaces after them, ascending.
     strips_right: Vec<u32>,
 }
 
 impl Specials {
-    /// `strips_right` says whether a token takes the spaces behind it.
+    /// `strips_right` tells whether a token includes the spaces after it.
     pub(crate) fn new(vocab: &Vocab, strips_right: impl Fn(&str) -> bool) -> Result<Specials, Error> {
         let user_defined = Finder::new(vocab, |kind| kind == TokenKind::UserDefined)?;
         let control = Finder::new(vocab, |kind| matches!(kind, TokenKind::Control | TokenKind::Unknown))?;
@@ -39,7 +39,7 @@ impl Specials {
         Ok(Specials { user_defined, control, all, strips_right })
     }
 
-    /// Cuts a text at user-defined tokens and, if asked, at control and unknown ones.
+    /// Splits a text at user-defined tokens and, if `control` is set, at control and unknown tokens.
     pub(crate) fn split<'t>(
         &self,
         text: &'t str,
@@ -50,7 +50,8 @@ impl Specials {
         self.cut(text, |from| finder.find(text, from), part)
     }
 
-    /// Cuts a prompt at user-defined tokens, and at control and unknown ones all of whose bytes the template wrote.
+    /// Splits a prompt at user-defined tokens, and at the control and unknown tokens whose bytes were all written by
+    /// the template.
     pub(crate) fn split_rendered<'t>(
         &self,
         rendered: &'t Rendered,
@@ -67,7 +68,8 @@ impl Specials {
             if input >= end || !self.is_control(id) {
                 return Some((start, end, id));
             }
-            // A shorter one may begin at the same place: one that ends before the input, or one that is no control token.
+            // A shorter match may begin at the same place: a token that ends before the input, or one that is not a
+            // control token.
             let shorter = self.all.find(&text[..input], start).filter(|found| found.0 == start);
             let user_defined = || self.user_defined.find(text, start).filter(|found| found.0 == start);
             if let Some(found) = shorter.or_else(user_defined) {
@@ -77,7 +79,7 @@ impl Specials {
         }
     }
 
-    /// Whether a token is a control or unknown one that is found in texts.
+    /// Whether a token is a control or unknown token that is matched in texts.
     pub(crate) fn is_control(&self, id: u32) -> bool {
         self.control.ids.binary_search(&id).is_ok()
     }
@@ -104,10 +106,10 @@ impl Specials {
     }
 }
 
-/// Tokens of some kinds, as one automaton.
+/// An automaton that finds tokens of some kinds.
 struct Finder {
     automaton: Option<AhoCorasick>,
-    /// By the automaton's numbers.
+    /// The id of each pattern of the automaton.
     ids: Vec<u32>,
 }
 
@@ -119,7 +121,7 @@ impl Finder {
         for (id, _) in vocab.kinds().filter(|&(_, kind)| wanted(kind)) {
             let text = vocab.text(id).unwrap_or_default();
             if text.is_empty() || vocab.find(text.as_bytes()) != Some(id) {
-                continue; // of equal texts the lowest id
+                continue; // the lowest id of equal texts
             }
             total += text.len();
             if text.len() > LONGEST {

@@ -1,5 +1,5 @@
-//! SentencePiece's BPE (Kudo and Richardson 2018): neighbours merge while together they are a token, the highest score
-//! first. What no token has is written in byte tokens.
+//! The BPE of SentencePiece (Kudo and Richardson 2018): two neighbours merge if together they are a token, the pair
+//! with the highest score first. Characters without a token are encoded as byte tokens.
 
 use crate::Error;
 use crate::merge::{MergeRule, Merger, NO_TOKEN, Symbol};
@@ -9,23 +9,23 @@ use crate::vocab::Vocab;
 /// U+2581, which stands for a space in the texts of tokens.
 pub(crate) const SPACE: &str = "\u{2581}";
 
-/// Longer tokens are not made out of texts: each lookup of a pair costs up to this many bytes.
+/// Encoding never produces longer tokens: each lookup of a pair hashes up to this many bytes.
 pub(crate) const LONGEST: usize = 1024;
 
 /// The model of a file with `tokenizer.ggml.model` = `llama`.
 pub(crate) struct Spm {
-    /// By id: place of the score among all different scores, the highest first.
+    /// For each id the rank of its score among all distinct scores, the highest first.
     ranks: Vec<u32>,
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
     space_prefix: bool,
-    /// No token has a space behind something else, so no merge crosses the start of a word.
+    /// True if no token has a space after another character, so that no merge crosses the start of a word.
     words: bool,
     longest: usize,
 }
 
 impl Spm {
-    /// `scores` has an entry for each token, none of them NaN.
+    /// `scores` must have an entry for each token, and none may be NaN.
     pub(crate) fn new(vocab: &Vocab, scores: &[f32], unknown: Option<u32>, space_prefix: bool) -> Result<Spm, Error> {
         let mut bytes = [None; 256];
         for (byte, id) in (0u8..=255).zip(&mut bytes) {
@@ -36,7 +36,7 @@ impl Spm {
         Ok(Spm { ranks: ranks(scores)?, bytes, unknown, space_prefix, words, longest })
     }
 
-    /// How many bytes have no token.
+    /// The number of bytes that have no token.
     pub(crate) fn missing_bytes(&self) -> usize {
         self.bytes.iter().filter(|id| id.is_none()).count()
     }
@@ -78,7 +78,7 @@ impl TokenModel for Spm {
     }
 }
 
-/// The text with U+2581 for its spaces, and one before it if wanted.
+/// Replaces the spaces of a text with U+2581, and adds one at the start if `prefix` is set.
 fn escape(text: &str, prefix: bool) -> Result<String, Error> {
     let spaces = text.bytes().filter(|&b| b == b' ').count() + usize::from(prefix);
     let len = (SPACE.len() - 1).checked_mul(spaces).and_then(|more| more.checked_add(text.len() + 1));
@@ -97,7 +97,7 @@ fn escape(text: &str, prefix: bool) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Where the next word starts: at the first space that follows something else.
+/// The start of the next word: the first space that follows another character.
 fn word_end(text: &str) -> usize {
     let spaces = text.len() - text.trim_start_matches(SPACE).len();
     text.get(spaces..).and_then(|rest| rest.find(SPACE)).map_or(text.len(), |at| spaces + at)
@@ -113,7 +113,7 @@ fn no_token(byte: u8, text: &[u8]) -> Error {
     Error::NoToken { byte, character }
 }
 
-/// Equal scores have equal ranks: then the leftmost pair is first.
+/// The ranks of the scores. Equal scores have equal ranks, so that the leftmost pair merges first.
 fn ranks(scores: &[f32]) -> Result<Vec<u32>, Error> {
     const WHAT: &str = "the ranks of the scores";
     let mut order: Vec<u32> = Vec::new();
@@ -132,7 +132,7 @@ fn ranks(scores: &[f32]) -> Result<Vec<u32>, Error> {
     Ok(ranks)
 }
 
-/// Two neighbours of a word merge if together they are the text of a token.
+/// Two neighbours merge if together they are the text of a token.
 struct Scores<'a> {
     spm: &'a Spm,
     vocab: &'a Vocab,

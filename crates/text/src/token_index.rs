@@ -1,17 +1,17 @@
-//! From a token's text to its id.
+//! A hash table from the texts of tokens to their ids.
 
 use crate::Error;
 use crate::vocab::Texts;
 use std::hash::{BuildHasher, RandomState};
 
-/// The bits of a slot that are the id.
+/// The bits of a slot that hold the id.
 const ID: u64 = u32::MAX as u64;
-/// A slot that holds nothing.
+/// An empty slot.
 const EMPTY: u64 = u64::MAX;
 
-/// A hash table with open addressing that keeps ids and a part of each hash: the texts are where they are anyway, and few
-/// of them are looked at in vain. The hash is seeded, so that no file can make all its tokens collide; what is found does
-/// not depend on the seed.
+/// A hash table with open addressing that stores ids and a part of each hash. The texts are stored elsewhere; the
+/// stored hashes avoid most comparisons with other texts. The hash is seeded, so that no file can make all its tokens
+/// collide. The results do not depend on the seed.
 pub(crate) struct TokenIndex {
     /// The upper half of the hash, then the id.
     slots: Vec<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct TokenIndex {
 }
 
 impl TokenIndex {
-    /// All texts but empty ones; of equal ones the first.
+    /// Indexes all texts that are not empty. Of equal texts only the first is indexed.
     pub(crate) fn new(texts: &Texts) -> Result<TokenIndex, Error> {
         let wanted = texts.len().checked_mul(2).and_then(usize::checked_next_power_of_two);
         let size = wanted.ok_or(Error::OutOfMemory { what: "the tokens' index" })?.max(2);
@@ -42,7 +42,7 @@ impl TokenIndex {
         self.slot(texts, text).2
     }
 
-    /// The ids of some texts at once: what each of them waits for in memory comes meanwhile.
+    /// Looks up several texts at once, so that their cache misses overlap.
     pub(crate) fn find_all<const N: usize>(&self, texts: &Texts, wanted: [&[u8]; N]) -> [Option<u32>; N] {
         let mask = self.slots.len() - 1;
         let hashes = wanted.map(|text| self.hash.of(text));
@@ -58,8 +58,8 @@ impl TokenIndex {
         self.duplicates
     }
 
-    /// Where the text is or would be, the hash's part in the slot, and the id. At most half of the slots are taken, so the
-    /// walk ends.
+    /// The slot of a text (or the empty slot where it would be stored), the hash bits of the slot, and the id. The
+    /// search ends because at most half of the slots are in use.
     fn slot(&self, texts: &Texts, text: &[u8]) -> (usize, u64, Option<u32>) {
         let hash = self.hash.of(text);
         let (mask, tag) = (self.slots.len() - 1, hash & !ID);
@@ -78,8 +78,8 @@ impl TokenIndex {
     }
 }
 
-/// A hash of short texts: products of 64 bits, folded. The tables of large vocabularies take a million of them while a
-/// model is opened, and the standard library's takes several times as long.
+/// A hash function for short texts: folded 64-bit products. Opening a model with a large vocabulary computes a million
+/// hashes, and the hash function of the standard library takes several times as long.
 struct Hash {
     seeds: [u64; 2],
 }

@@ -1,20 +1,21 @@
-//! Text to tokens and back.
+//! Converts texts to tokens and back.
 
 use crate::special::{Part, Specials};
 use crate::vocab::{Token, TokenKind, Vocab};
 use crate::{Decoder, Error, Rendered};
 use std::fmt;
 
-/// In bytes: one less than what an offset of 32 bits can be.
+/// The largest length of a text in bytes: one less than the largest 32-bit offset.
 pub(crate) const LONGEST_TEXT: u64 = u32::MAX as u64 - 1;
 
-/// How plain text becomes tokens.
+/// Encodes plain text.
 pub(crate) trait TokenModel: Send + Sync {
-    /// Appends the tokens of a text that has no special ones; `first`: nothing or a special token is before it.
+    /// Appends the tokens of a text without special tokens. `first`: the text is at the start, or after a special
+    /// token.
     fn encode(&self, vocab: &Vocab, text: &str, first: bool, ids: &mut Vec<u32>) -> Result<(), Error>;
 }
 
-/// How a text is encoded.
+/// Options for encoding a text.
 ///
 /// ```
 /// let options = inkstone_text::Encode::new().bos(false).special(true);
@@ -23,14 +24,16 @@ pub(crate) trait TokenModel: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Encode {
-    /// Begin with the token that begins texts; `None`: as the metadata say. None is added where the first token, after
-    /// white space, is this one already: with [`Encode::special`], or because a template wrote it.
+    /// Begin with the beginning-of-text token; `None`: as the metadata say. It is not added if the text already begins
+    /// with it (after white space), either with [`Encode::special`] or because a template wrote it.
     pub bos: Option<bool>,
-    /// End with the token that ends texts; `None`: as the metadata say.
+    /// End with the end-of-text token; `None`: as the metadata say.
     pub eos: Option<bool>,
-    /// Make control tokens out of their texts. Never for what a user wrote: he could forge roles.
+    /// Encode the texts of control tokens as control tokens. Do not set this for text from users: they could forge
+    /// roles.
     pub special: bool,
-    /// A longer text is refused. Above 4 GiB - 2 bytes all are: offsets have 32 bits.
+    /// The largest length of a text in bytes. Texts above 4 GiB - 2 bytes are always refused, because offsets have 32
+    /// bits.
     pub max_bytes: u64,
 }
 
@@ -41,12 +44,12 @@ impl Default for Encode {
 }
 
 impl Encode {
-    /// As the metadata say, no control tokens out of the text, at most 64 MiB.
+    /// The defaults: begin and end as the metadata say, no control tokens, at most 64 MiB.
     pub fn new() -> Encode {
         Encode::default()
     }
 
-    /// No token before or after the text.
+    /// Options that add no token before or after the text.
     pub fn plain() -> Encode {
         Encode::new().bos(false).eos(false)
     }
@@ -72,7 +75,7 @@ impl Encode {
     }
 }
 
-/// The ids of tokens with a role.
+/// The ids of special tokens, by role.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Roles {
     pub bos: Option<u32>,
@@ -85,7 +88,7 @@ pub(crate) struct Roles {
     pub add_eos: bool,
 }
 
-/// The tokenizer of a file.
+/// The tokenizer of a model file.
 pub struct Tokenizer {
     pub(crate) vocab: Vocab,
     pub(crate) model: Box<dyn TokenModel>,
@@ -99,20 +102,21 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokens of a text.
+    /// Encodes a text.
     pub fn encode(&self, text: &str, options: &Encode) -> Result<Vec<u32>, Error> {
         self.encode_parts(text, options, options.special, |part| self.specials.split(text, options.special, part))
     }
 
-    /// The tokens of a prompt that a chat template made: special tokens are those that the template wrote, whatever the
-    /// texts of users look like; [`Encode::special`] says nothing here.
+    /// Encodes a prompt that a chat template rendered. Only text written by the template becomes special tokens, never
+    /// the text of users; [`Encode::special`] has no effect.
     pub fn encode_rendered(&self, rendered: &Rendered, options: &Encode) -> Result<Vec<u32>, Error> {
-        // A token of another kind may be made of what a user wrote.
+        // A token of another kind may come from the text of a user.
         let templates_bos = self.bos().is_some_and(|bos| self.specials.is_control(bos));
         self.encode_parts(rendered.text(), options, templates_bos, |part| self.specials.split_rendered(rendered, part))
     }
 
-    /// `has_bos`: if the first part that is not white space is the token that begins texts, it does so, and none is added.
+    /// Encodes the parts of a text. `has_bos`: if the first part that is not white space is the beginning-of-text
+    /// token, no other one is added.
     fn encode_parts<'t>(
         &self,
         text: &'t str,
@@ -155,8 +159,8 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The bytes that a token adds to a text: none for control and unknown tokens. They need not be whole characters:
-    /// see [`Decoder`]. A SentencePiece vocabulary puts a space before each text, and so do the pieces: see
+    /// The bytes that a token adds to a text: none for control and unknown tokens. They may be incomplete characters,
+    /// see [`Decoder`]. With a SentencePiece vocabulary the first piece of a text begins with an additional space, see
     /// [`Tokenizer::strip_prefix`].
     pub fn piece(&self, id: u32) -> Option<&[u8]> {
         match self.vocab.kind(id)? {
@@ -165,23 +169,23 @@ impl Tokenizer {
         }
     }
 
-    /// Like [`Tokenizer::piece`], but control and unknown tokens give their texts.
+    /// Like [`Tokenizer::piece`], but returns the texts of control and unknown tokens.
     pub fn piece_or_text(&self, id: u32) -> Option<&[u8]> {
         self.vocab.piece(id)
     }
 
-    /// The pieces one after the other; an id outside the vocabulary adds nothing.
+    /// Concatenates the pieces of tokens. An id outside the vocabulary adds nothing.
     pub fn decode(&self, ids: &[u32]) -> Vec<u8> {
         ids.iter().filter_map(|&id| self.piece(id)).flatten().copied().collect()
     }
 
-    /// For the pieces of tokens as they come.
+    /// A decoder for streaming pieces.
     pub fn decoder(&self) -> Decoder {
         Decoder::new()
     }
 
-    /// What was decoded from the first token of a text on, without the space that encoding put before the text. (Not
-    /// for what a model adds to a prompt: its space is there because the text has it.)
+    /// Removes the space that encoding added before a text from the bytes decoded from its first token on. (Not for the
+    /// continuation of a prompt: a space at its start is part of the text.)
     pub fn strip_prefix<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         if self.space_prefix { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes }
     }
@@ -191,22 +195,22 @@ impl Tokenizer {
         self.vocab.len()
     }
 
-    /// A token's text and kind.
+    /// The text and kind of a token.
     pub fn token(&self, id: u32) -> Option<Token<'_>> {
         Some(Token { text: self.vocab.text(id)?, kind: self.vocab.kind(id)? })
     }
 
-    /// The token with exactly this text, of whatever kind.
+    /// The token of any kind with exactly this text.
     pub fn find(&self, text: &str) -> Option<u32> {
         self.vocab.find(text.as_bytes())
     }
 
-    /// The token that begins texts.
+    /// The beginning-of-text token.
     pub fn bos(&self) -> Option<u32> {
         self.roles.bos
     }
 
-    /// The token that ends texts.
+    /// The end-of-text token.
     pub fn eos(&self) -> Option<u32> {
         self.roles.eos
     }
@@ -221,27 +225,27 @@ impl Tokenizer {
         self.roles.eom
     }
 
-    /// The token for what the vocabulary does not have.
+    /// The token for characters that the vocabulary does not contain.
     pub fn unknown(&self) -> Option<u32> {
         self.roles.unknown
     }
 
-    /// The token that fills up batches.
+    /// The padding token.
     pub fn padding(&self) -> Option<u32> {
         self.roles.padding
     }
 
-    /// Texts begin with [`Tokenizer::bos`] if the caller does not say.
+    /// Whether texts begin with [`Tokenizer::bos`] by default.
     pub fn add_bos(&self) -> bool {
         self.roles.add_bos
     }
 
-    /// Texts end with [`Tokenizer::eos`] if the caller does not say.
+    /// Whether texts end with [`Tokenizer::eos`] by default.
     pub fn add_eos(&self) -> bool {
         self.roles.add_eos
     }
 
-    /// The tokens that end what a model says, ascending: those that the file names and those known by their texts.
+    /// The tokens that end an answer, ascending: the tokens that the file names, and tokens with well-known texts.
     pub fn end_tokens(&self) -> &[u32] {
         &self.end_tokens
     }
@@ -251,12 +255,12 @@ impl Tokenizer {
         self.model_name
     }
 
-    /// The name of the pre-tokenizer, if this kind has one.
+    /// The name of the pre-tokenizer, if this kind of tokenizer has one.
     pub fn pre(&self) -> Option<&str> {
         self.pre.as_deref()
     }
 
-    /// What was odd about the metadata, in sentences for people.
+    /// Irregularities of the metadata, as sentences to show to users.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,8 +1,8 @@
-//! Bytes from outside, as text.
+//! Conversion of untrusted bytes to text.
 
 use crate::Error;
 
-/// The bytes as text; the error has the offset of the first byte that is not UTF-8.
+/// Checks that bytes are UTF-8. The error contains the offset of the first invalid byte.
 ///
 /// ```
 /// assert_eq!(inkstone_text::check_utf8(b"ab\xFFc").unwrap_err().to_string(), "not UTF-8 at byte 2");

@@ -1,27 +1,27 @@
-//! The tokens: text, kind, and the bytes that each stands for.
+//! The vocabulary: the text, the kind and the decoded bytes of each token.
 
 use crate::Error;
 use crate::token_index::TokenIndex;
 
-/// What a token is for.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
-    /// A part of texts.
+    /// A part of ordinary text.
     Normal,
-    /// Stands for what the vocabulary does not have.
+    /// Stands for characters that the vocabulary does not contain.
     Unknown,
-    /// Begins, ends or divides texts; never made from the text of a user unless asked.
+    /// Begins, ends or separates texts. Never produced by the text of a user, unless the caller asks for it.
     Control,
-    /// Found in a text before all else, whatever is around it.
+    /// Matched in a text before it is split into words, in any context.
     UserDefined,
-    /// Takes up an id.
+    /// An id without a meaning.
     Unused,
-    /// One byte, for what no other token has.
+    /// A single byte, used for characters without a token.
     Byte,
 }
 
 impl TokenKind {
-    /// The kind with this number in `tokenizer.ggml.token_type`.
+    /// The kind with this id in `tokenizer.ggml.token_type`.
     pub(crate) fn from_id(id: i32) -> Option<TokenKind> {
         Some(match id {
             1 => TokenKind::Normal,
@@ -34,7 +34,7 @@ impl TokenKind {
         })
     }
 
-    /// May be made out of plain text by merges.
+    /// Whether merges of plain text may produce the token.
     pub(crate) fn is_plain(self) -> bool {
         matches!(self, TokenKind::Normal | TokenKind::UserDefined | TokenKind::Unused)
     }
@@ -43,13 +43,13 @@ impl TokenKind {
 /// A token of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'v> {
-    /// Its text as the file has it: with U+2581 or byte-level characters for spaces.
+    /// Its text in the file, with U+2581 or byte-level characters for spaces.
     pub text: &'v str,
-    /// What it is for.
+    /// The kind of the token.
     pub kind: TokenKind,
 }
 
-/// Byte strings one after the other in one buffer.
+/// Byte strings, concatenated in one buffer.
 #[derive(Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
@@ -78,7 +78,7 @@ impl Texts {
         (0..self.len()).map(|i| self.get(i).unwrap_or_default())
     }
 
-    /// Appends to the text that `end` will end.
+    /// Appends bytes to the current text, which `end` completes.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -88,7 +88,7 @@ impl Texts {
     }
 }
 
-/// All tokens, by id and by text.
+/// All tokens, with an index by text.
 pub(crate) struct Vocab {
     texts: Texts,
     pieces: Texts,
@@ -97,7 +97,7 @@ pub(crate) struct Vocab {
 }
 
 impl Vocab {
-    /// `texts` are UTF-8 and have as many entries as the other two. Of equal texts the lowest id is found.
+    /// `texts` must be UTF-8 and have as many entries as the other two. A search returns the lowest id of equal texts.
     pub(crate) fn new(texts: Texts, pieces: Texts, kinds: Vec<TokenKind>) -> Result<Vocab, Error> {
         let index = TokenIndex::new(&texts)?;
         Ok(Vocab { texts, pieces, kinds, index })
@@ -107,7 +107,7 @@ impl Vocab {
         self.kinds.len()
     }
 
-    /// How many tokens have a text that a lower id has too.
+    /// The number of tokens whose text also belongs to a lower id.
     pub(crate) fn duplicates(&self) -> usize {
         self.index.duplicates()
     }
@@ -130,7 +130,7 @@ impl Vocab {
         }
     }
 
-    /// The bytes of a token: for control and unknown ones their text, for unused ones nothing.
+    /// The decoded bytes of a token: the text of control and unknown tokens, nothing for unused tokens.
     pub(crate) fn piece(&self, id: u32) -> Option<&[u8]> {
         let special = matches!(self.kind(id)?, TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined);
         if special { self.texts.get(id as usize) } else { self.pieces.get(id as usize) }
@@ -140,28 +140,28 @@ impl Vocab {
         self.index.find(&self.texts, text)
     }
 
-    /// Like `find`, but only what may be made out of plain text.
+    /// Like `find`, but only for tokens that plain text may produce.
     pub(crate) fn find_plain(&self, text: &[u8]) -> Option<u32> {
         let id = self.find(text)?;
         self.kind(id)?.is_plain().then_some(id)
     }
 
-    /// `find_plain` of some texts at once.
+    /// `find_plain` for several texts at once.
     pub(crate) fn find_all_plain<const N: usize>(&self, texts: [&[u8]; N]) -> [Option<u32>; N] {
         let plain = |id: &u32| self.kind(*id).is_some_and(TokenKind::is_plain);
         self.index.find_all(&self.texts, texts).map(|id| id.filter(plain))
     }
 
-    /// Like `find_plain`, and quick where the text is that of token `near` or of the next one.
+    /// Like `find_plain`, but faster if the text belongs to token `near` or the next token.
     pub(crate) fn find_plain_near(&self, text: &[u8], near: u32) -> Option<u32> {
         let is_it =
             |id: &u32| self.texts.get(*id as usize) == Some(text) && self.kind(*id).is_some_and(TokenKind::is_plain);
-        // Of equal texts the lowest id is to be found.
+        // With duplicate texts the lowest id must be found.
         let near = [near, near.saturating_add(1)].into_iter().find(|id| self.duplicates() == 0 && is_it(id));
         near.or_else(|| self.find_plain(text))
     }
 
-    /// Length in bytes of the longest text that may be made out of plain text.
+    /// The length in bytes of the longest token that plain text may produce.
     pub(crate) fn longest_plain(&self) -> usize {
         self.texts.iter().zip(&self.kinds).filter(|(_, k)| k.is_plain()).map(|(t, _)| t.len()).max().unwrap_or(0)
     }

@@ -1,7 +1,8 @@
-//! Ids against those of another implementation, the `tokenizers` crate: on the oracle's texts and on random ones. And
-//! what that crate does with very long texts, which is why it is a peer in tests and not what tokenizers are made of.
+//! Compares ids with another implementation, the `tokenizers` crate, on the texts of the oracle and on random texts.
+//! Also shows how that crate handles very long texts, the reason why it is used only in tests.
 //!
-//! Both sides take their Unicode tables from `regex-syntax`; the oracle, made by other programs, is the check of those.
+//! Both implementations take their Unicode tables from `regex-syntax`. The oracle, written by other programs, checks
+//! these tables.
 
 use inkstone_gguf::{Gguf, Metadata, OpenOptions};
 use inkstone_text::{Encode, TokenKind, Tokenizer};
@@ -234,8 +235,8 @@ fn the_same_ids_as_the_peer() {
     assert!(trained >= 2, "gpt-2 and qwen2 are in the project");
 }
 
-/// On a million spaces the peer's pattern runs out of stack; what is left of the text becomes one word, without an error.
-/// When this fails, the peer is better than it was: see `bench/notes/tokenizers.md`.
+/// On a million spaces the peer's pattern runs out of stack; what is left of the text becomes one word, without an
+/// error. When this fails, the peer is better than it was: see `bench/notes/tokenizers.md`.
 #[test]
 fn the_peer_loses_splits_behind_a_million_spaces() {
     let qwen2 = Both::trained(&ROWS[1]).expect("it is in the project");

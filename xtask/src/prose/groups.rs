@@ -47,7 +47,6 @@ const BEFORE: &[(&str, usize)] = &[
     ("inkstone-template", 159),
     ("inkstone-tensor", 106),
     ("inkstone-tests", 15),
-    ("inkstone-text", 75),
     ("xtask", 137),
 ];
 

@@ -1,23 +1,23 @@
-//! Cutting a text by the stages of a pre-tokenizer.
+//! Splits a text with the stages of a pre-tokenizer.
 
 use super::{Cut, Stage};
 use crate::Error;
 use regex_automata::Input;
 use regex_automata::meta::Regex;
 
-/// The number of the pattern `\s+` behind the first one of [`Stage::MatchesOrSpaces`].
+/// The index of the pattern `\s+`, which follows the pattern of [`Stage::MatchesOrSpaces`].
 const SPACES: usize = 1;
 
-/// Stages, ready to run. All is done by finite automata: no input makes them step back.
+/// Compiled stages. They are finite automata, which never backtrack.
 pub(crate) struct Splitter {
     stages: Vec<(Regex, Stage)>,
 }
 
-/// Takes the words, in order.
+/// A callback that receives the words in order.
 pub(crate) type Words<'w, 't> = dyn FnMut(&'t str) -> Result<(), Error> + 'w;
 
 impl Splitter {
-    /// The stages of the table; a test compiles all of them.
+    /// Compiles stages of the table. A test compiles all of them.
     pub(crate) fn new(stages: &[Stage]) -> Splitter {
         let compile = |stage: &Stage| {
             let regex = match *stage {
@@ -30,7 +30,7 @@ impl Splitter {
         Splitter { stages: stages.iter().map(compile).collect() }
     }
 
-    /// Hands out the words of a text: one after the other they are the text, and none is empty.
+    /// Passes the words of a text to `words`. Their concatenation is the text, and none is empty.
     pub(crate) fn split<'t>(&self, text: &'t str, words: &mut Words<'_, 't>) -> Result<(), Error> {
         run(&self.stages, text, words)
     }
@@ -64,20 +64,20 @@ fn run<'t>(stages: &[(Regex, Stage)], text: &'t str, words: &mut Words<'_, 't>) 
             }
         }
         if end <= input.start() && found.is_empty() {
-            break; // no pattern of the table matches nothing
+            break; // no pattern of the table has an empty match
         }
         input.set_start(end);
     }
     cut(text.len())
 }
 
-/// `start..end` less its last character, unless there is only one.
+/// The end of `start..end` without its last character, unless it has only one.
 fn without_last_char(text: &str, start: usize, end: usize) -> usize {
     let last = text[start..end].chars().next_back().map_or(0, char::len_utf8);
     if start + last < end { end - last } else { end }
 }
 
-/// Cuts a run of digits, in groups of three from its right end.
+/// Splits a run of digits into groups of three, starting at its right end.
 fn triples(run: &str, which: Cut, mut cut: impl FnMut(usize) -> Result<(), Error>) -> Result<(), Error> {
     let digits = run.chars().count();
     for (i, (at, c)) in run.char_indices().enumerate() {

@@ -1,28 +1,28 @@
-//! The pre-tokenizers by their names in `tokenizer.ggml.pre`.
+//! The table of pre-tokenizers, with their names in `tokenizer.ggml.pre`.
 //!
-//! The patterns are those of the models' own tokenizers (the first of GPT-2, the later ones descend from it), in the
-//! order of their passes. Where an engine that is widely used reads one of them in another way, and nobody has compared
-//! it with the original, the row follows that engine, and a comment says so.
+//! The patterns come from the tokenizers of the models (the first is GPT-2, from which the later ones descend), in the
+//! order of their passes. Where a widely used engine interprets a pattern differently and has not been compared with
+//! the original, the row follows that engine, and a comment says so.
 
 use super::Stage::{Matches, MatchesOrSpaces, Triples};
 use super::{Cut, Stage};
 
-/// A row: the names that mean the same.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct PreTokenizer {
-    /// The first is the one in messages.
+    /// Equivalent names. Messages show the first one.
     pub names: &'static [&'static str],
     /// Passes over the text.
     pub stages: &'static [Stage],
-    /// The text is composed before it is cut (NFC), as the models' own tokenizers do. Files do not say so.
+    /// The text is composed (NFC) before it is split, as in the tokenizers of the models. Files do not declare this.
     pub nfc: bool,
-    /// A word that is a token is taken as it is, without merges.
+    /// A word that is a token is not merged from its bytes.
     pub whole_words: bool,
-    /// What `tokenizer.ggml.add_bos_token` is where a file does not say.
+    /// The default of `tokenizer.ggml.add_bos_token`.
     pub add_bos: bool,
 }
 
-/// The row with a name.
+/// The row with this name.
 pub(crate) fn find(name: &str) -> Option<&'static PreTokenizer> {
     TABLE.iter().find(|row| row.names.contains(&name))
 }
@@ -38,7 +38,7 @@ macro_rules! contractions {
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
     };
 }
-/// Letters, each word with one other character before it.
+/// A word of letters, with at most one other character before it.
 macro_rules! letters {
     () => {
         r"[^\r\n\p{L}\p{N}]?\p{L}+"
@@ -50,7 +50,7 @@ macro_rules! others {
         r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     };
 }
-/// A word that changes from upper to lower case at most once; `$end` is what may follow it.
+/// A word that changes from upper to lower case at most once; `$end` matches its optional ending.
 macro_rules! cased {
     ($end:expr) => {
         concat!(
@@ -61,7 +61,7 @@ macro_rules! cased {
         )
     };
 }
-/// Words after an ASCII sign, words, signs: behind the passes that took digits and ideographs out.
+/// Words after an ASCII sign, words and signs, for a pass after the passes that separate digits and ideographs.
 macro_rules! after_digits {
     () => {
         concat!(
@@ -89,7 +89,7 @@ const EXAONE_MOE: Stage = MatchesOrSpaces(concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]"
 ));
-/// Han by blocks, and letters without marks, as llama.cpp has it.
+/// Han characters by block, and letters without marks, as in llama.cpp.
 const KIMI_K2: Stage = MatchesOrSpaces(concat!(
     r"[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002EBEF\uF900-\uFAFF\U0002F800-\U0002FA1F]+|",
     r"[^\r\n\p{L}\p{N}]?",
@@ -100,7 +100,7 @@ const KIMI_K2: Stage = MatchesOrSpaces(concat!(
 ));
 const AFTER_DIGITS: Stage = MatchesOrSpaces(after_digits!());
 const IDEOGRAPHS: Stage = Matches(r"[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+");
-/// U+8C48 as llama.cpp has it; in the model's own pattern it may have been U+F900, which looks the same.
+/// U+8C48 as in llama.cpp. In the pattern of the model it may have been U+F900, which looks the same.
 const ASIAN: Stage = Matches(concat!(
     r"[\u4E00-\u9FFF\u3400-\u4DBF\u8C48-\uFAFF\u3040-\u309F\u30A0-\u30FF\uFF65-\uFF9F\u2F00-\u2FDF\u0E40-\u0E7F",
     r"\u0E80-\u0EFF\u1780-\u17FF\u1000-\u109F\uAA60-\uAA7F\uA9E0-\uA9FF\uAC00-\uD7AF\u1100-\u11FF]+"
@@ -109,9 +109,9 @@ const BLOOM: Stage = Matches(r" ?[^(\s|.,!?…。，、।۔،)]+");
 const DIGIT: Stage = Matches(r"\p{N}");
 const THREE_DIGITS: Stage = Matches("[0-9][0-9][0-9]");
 const LINE_END: Stage = Matches(r"[\r\n]");
-/// Without the spaces of these blocks, as llama.cpp has it.
+/// These blocks without their spaces, as in llama.cpp.
 const CJK: Stage = Matches(r"[[\u0800-\u9FA5\uAC00-\uD7FF]--\s]+");
-/// The cased letters of DeepSeek-LLM's own list (Lu, Ll and Lt of some blocks).
+/// The cased letters in the list of DeepSeek-LLM (Lu, Ll and Lt of some blocks).
 const DEEPSEEK_LETTERS: Stage = Matches(concat!(
     r"\s?[A-Za-z\u00B5\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u01BA\u01BC-\u01BF\u01C4-\u0293\u0295-\u02AF",
     r"\u0370-\u0373\u0376\u0377\u037B-\u037D\u037F\u0386\u0388-\u038A\u038C\u038E-\u03A1\u03A3-\u03F5",
@@ -130,12 +130,12 @@ const fn row(names: &'static [&'static str], stages: &'static [Stage]) -> PreTok
     PreTokenizer { names, stages, nfc: false, whole_words: false, add_bos: false }
 }
 
-/// A row whose texts are composed.
+/// A row that composes texts.
 const fn nfc(names: &'static [&'static str], stages: &'static [Stage]) -> PreTokenizer {
     PreTokenizer { nfc: true, ..row(names, stages) }
 }
 
-/// Rows are looked up by name, so their order is free; a name is there once (tested).
+/// The rows in any order: they are looked up by name. Names are unique (tested).
 pub(crate) static TABLE: &[PreTokenizer] = &[
     row(&["default"], &[Matches(r"[\p{P}\$\+<=>\^~\|]+"), GPT2, Matches(r"\p{N}+"), THREE_DIGITS]),
     row(&["gpt-2", "jais", "trillion", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4"], &[GPT2]),
@@ -162,7 +162,7 @@ pub(crate) static TABLE: &[PreTokenizer] = &[
     row(&["exaone-moe"], &[EXAONE_MOE]),
     row(&["kimi-k2"], &[KIMI_K2]),
     row(&["deepseek-v3", "hunyuan-dense"], &[Matches(r"\p{N}{1,3}"), IDEOGRAPHS, AFTER_DIGITS]),
-    // U+3000 is a space here, not one of the signs, as llama.cpp has it.
+    // U+3000 counts as a space instead of a sign, as in llama.cpp.
     row(
         &["deepseek-llm"],
         &[

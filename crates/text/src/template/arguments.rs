@@ -1,12 +1,12 @@
-//! The arguments of calls: templates want them as an object or as the text that encodes it, and the APIs of chat servers have
-//! either. A template is asked once: it renders a small conversation with both.
+//! The arguments of tool calls. Templates expect either an object or its JSON text, and the APIs of chat servers use
+//! both. The form that a template expects is found once, by rendering a small conversation with both.
 
 use super::{Conversation, Message, TemplateLimits, values};
 use crate::Tokenizer;
 use inkstone_template::Template;
 use serde_json::{Value, json};
 
-/// How a template wants the arguments of calls.
+/// The form of arguments that a template expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arguments {
     Object,
@@ -14,16 +14,16 @@ pub(super) enum Arguments {
     Either,
 }
 
-/// Whether a message of a conversation has calls.
+/// Whether a message of the conversation has tool calls.
 pub(super) fn has_calls(conversation: &Conversation) -> bool {
     conversation.messages.iter().any(|message| message.fields().contains_key("tool_calls"))
 }
 
-/// A name that no template has of its own.
+/// A name that no template contains.
 const NAME: &str = "qxqname";
 const VALUE: &str = "qxqvalue";
 
-/// What a template makes of a call whose arguments are of this form.
+/// The prompt of a small conversation with a tool call that has these arguments.
 fn answer(template: &Template, tokenizer: &Tokenizer, arguments: &Value, content: &Value) -> Option<String> {
     let call =
         json!({"id": "qxqcall01", "type": "function", "function": {"name": "qxqfunction", "arguments": arguments}});
@@ -42,8 +42,8 @@ fn answer(template: &Template, tokenizer: &Tokenizer, arguments: &Value, content
     Some(output.text)
 }
 
-/// How a template wants arguments: a text that it encodes once more, passes over or can't go through should have been an
-/// object, an object that it can't use a text.
+/// The form of arguments that a template expects. If it encodes a text a second time, omits it or fails to iterate over
+/// it, it expects an object; if it can't use an object, it expects a text.
 pub(super) fn wanted(template: &Template, tokenizer: &Tokenizer) -> Arguments {
     let object = json!({NAME: VALUE});
     let text = Value::String(object.to_string());
@@ -56,7 +56,7 @@ pub(super) fn wanted(template: &Template, tokenizer: &Tokenizer) -> Arguments {
             (Some(_), None) => Arguments::Object,
             (None, Some(_)) => Arguments::Text,
             (Some(of_object), Some(of_text)) => {
-                // A template may pass over a text that it can't use.
+                // A template may omit an argument that it can't use.
                 let loses = |text: &str| !text.contains(VALUE);
                 match () {
                     () if of_text.contains(&encoded) => Arguments::Object,
@@ -71,14 +71,14 @@ pub(super) fn wanted(template: &Template, tokenizer: &Tokenizer) -> Arguments {
 }
 
 impl Arguments {
-    /// Calls with their arguments in the form that is wanted; `None` if they have it.
+    /// The calls with their arguments converted to this form, or `None` if all arguments already have it.
     pub(super) fn changed(self, calls: &Value) -> Option<Value> {
         if self == Arguments::Either {
             return None;
         }
         let mut changed = None;
         for (i, call) in calls.as_array()?.iter().enumerate() {
-            // Some clients leave the function out.
+            // Some clients omit the object `function`.
             let path = if call.get("function").is_some() { "/function/arguments" } else { "/arguments" };
             let Some(arguments) = call.pointer(path).and_then(|arguments| self.converted(arguments)) else { continue };
             let all = changed.get_or_insert_with(|| calls.clone());
@@ -91,7 +91,7 @@ impl Arguments {
 
     fn converted(self, arguments: &Value) -> Option<Value> {
         match (self, arguments) {
-            // A text that encodes no object stays a text.
+            // A text that does not encode an object stays a text.
             (Arguments::Object, Value::String(text)) => serde_json::from_str(text)
                 .ok()
                 .filter(|value: &Value| value.is_object() && super::message::depth(value) <= super::MAX_DEPTH),
@@ -101,7 +101,7 @@ impl Arguments {
     }
 }
 
-/// JSON with a space behind commas and colons, as models have seen it.
+/// JSON with a space after commas and colons, as in the training data of models.
 fn python_json(value: &Value) -> String {
     use serde_json::ser::{Formatter, Serializer};
     struct Spaced;

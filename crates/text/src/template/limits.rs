@@ -1,4 +1,4 @@
-//! What the rendering of a template may take.
+//! Limits on the rendering of a template.
 
 use super::{Conversation, Message};
 use inkstone_template::Limits;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Limits of a rendering. What is not set grows with the conversation, so that an ordinary template comes to its end with any.
+/// Limits on the rendering of a template. A limit that is not set grows with the conversation, so that ordinary
+/// templates do not reach it.
 ///
 /// ```
 /// let limits = inkstone_text::TemplateLimits::default().steps(1_000_000);
@@ -16,15 +17,15 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TemplateLimits {
-    /// Steps: instructions, and what they touch ([`inkstone_template::Limits::steps`]).
+    /// Steps: instructions and the values that they visit ([`inkstone_template::Limits::steps`]).
     pub steps: Option<u64>,
-    /// Bytes of the values that are alive at a time.
+    /// Bytes of the values that are alive at the same time.
     pub memory: Option<u64>,
     /// Bytes of the prompt.
     pub output: Option<u64>,
-    /// Ends the rendering once it is set.
+    /// A flag that ends the rendering when it is set.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Ends the rendering at this time.
+    /// The time at which the rendering ends.
     pub deadline: Option<Instant>,
 }
 
@@ -47,7 +48,7 @@ impl TemplateLimits {
         TemplateLimits { output: Some(bytes), ..self }
     }
 
-    /// Those of the interpreter for a conversation.
+    /// The limits of the interpreter for this conversation.
     pub(super) fn of(&self, conversation: &Conversation) -> Limits {
         let (values, bytes) = size(conversation);
         let entries = conversation.messages.len() + conversation.tools.len() + conversation.documents.len();
@@ -63,7 +64,7 @@ impl TemplateLimits {
     }
 }
 
-/// Values of a conversation, and bytes of its texts.
+/// The number of values in a conversation and the bytes of its texts.
 fn size(conversation: &Conversation) -> (usize, usize) {
     let mut size = (conversation.messages.len(), 0);
     for (key, value) in conversation.messages.iter().flat_map(Message::fields) {
@@ -76,7 +77,7 @@ fn size(conversation: &Conversation) -> (usize, usize) {
     size
 }
 
-/// Of values that `Conversation::check` let through, so this recurses.
+/// Adds the size of a value. The recursion is bounded because `Conversation::check` has limited the depth.
 fn add(value: &Value, size: &mut (usize, usize)) {
     size.0 += 1;
     match value {

@@ -1,18 +1,18 @@
-//! What a template gets: messages, tools, documents.
+//! The input of a template: messages, tools and documents.
 
 use crate::Error;
 use inkstone_template::Template;
 use serde_json::{Map, Value};
 use std::time::SystemTime;
 
-/// Lists and objects inside each other.
+/// The largest nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 64;
 
 /// The longest name of a role or of a variable, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What templates find under names of their own, beside the functions of the interpreter: what a request has, the vocabulary,
-/// the language. No variable takes the place of one.
+/// Names that variables of a conversation can't have: the inputs of a template, the special tokens, and names of the
+/// language, in addition to the functions of the interpreter.
 const RESERVED: &[&str] = &[
     "messages",
     "tools",
@@ -45,29 +45,30 @@ const RESERVED: &[&str] = &[
     "recursive",
 ];
 
-/// All names that no variable can have.
+/// All reserved names.
 fn reserved() -> impl Iterator<Item = &'static str> {
     RESERVED.iter().copied().chain(Template::globals())
 }
 
-/// A message of a conversation: a role, a content, and what else a template knows (`tool_calls`, `name`, ...).
+/// A message of a conversation: a role, a content, and further fields that a template may use (`tool_calls`, `name`,
+/// ...).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     fields: Map<String, Value>,
 }
 
 impl Message {
-    /// What a user says.
+    /// A message of the user.
     pub fn user(content: impl Into<String>) -> Message {
         Message::of("user", content.into())
     }
 
-    /// What the model shall keep to.
+    /// A system message: instructions for the model.
     pub fn system(content: impl Into<String>) -> Message {
         Message::of("system", content.into())
     }
 
-    /// What the model said.
+    /// A message of the model.
     pub fn assistant(content: impl Into<String>) -> Message {
         Message::of("assistant", content.into())
     }
@@ -77,12 +78,12 @@ impl Message {
         Message { fields: fields.map(|(key, value)| (key.to_string(), Value::String(value))).into_iter().collect() }
     }
 
-    /// A message from JSON, as the APIs of chat servers have it. The content may be what the template takes: a text, a
-    /// list of parts, nothing.
+    /// A message from JSON, in the format of chat APIs. The content may have any form that the template accepts: a
+    /// text, a list of parts, or none.
     ///
     /// # Errors
-    /// Something that is no object, or whose role is no name: roles are what templates write around texts, so they have
-    /// letters, digits, `_`, `-` and `.` only.
+    /// The value is not an object, or its role is not a name. Templates write roles as part of the prompt, so a role
+    /// may contain only letters, digits, `_`, `-` and `.`.
     pub fn from_json(value: Value) -> Result<Message, Error> {
         let wrong = |value: &Value, what| {
             let shown: String = value.to_string().chars().take(40).collect();
@@ -104,7 +105,7 @@ impl Message {
         }
     }
 
-    /// As JSON.
+    /// The message as JSON.
     pub fn to_json(&self) -> Value {
         Value::Object(self.fields.clone())
     }
@@ -114,37 +115,37 @@ impl Message {
         self.fields.get("role").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its content, if that is a text.
+    /// Its content, if the content is a text.
     pub fn text(&self) -> Option<&str> {
         self.fields.get("content")?.as_str()
     }
 
-    /// All of it.
+    /// All fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 }
 
-/// What a prompt is made of.
+/// The messages and variables from which a template makes a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// From the first to the last.
+    /// The messages, from the first to the last.
     pub messages: Vec<Message>,
-    /// Descriptions of functions that the model may call, as JSON Schema.
+    /// Functions that the model may call, described in JSON Schema.
     pub tools: Vec<Value>,
-    /// Texts to answer from, in the form that the template wants.
+    /// Documents that the answer should be based on, in the form that the template expects.
     pub documents: Vec<Value>,
     /// Further variables of the template, such as `enable_thinking`.
     pub variables: Map<String, Value>,
-    /// The prompt ends where the answer begins (`add_generation_prompt`).
+    /// Whether the prompt ends with the beginning of an answer (`add_generation_prompt`).
     pub answer: bool,
-    /// What `strftime_now` tells, in UTC; `None`: the time of the call.
+    /// The time that `strftime_now` formats, in UTC. `None` stands for the time of the call.
     pub now: Option<SystemTime>,
 }
 
 impl Conversation {
-    /// Messages to be answered.
+    /// A conversation that ends with the beginning of an answer.
     pub fn new(messages: Vec<Message>) -> Conversation {
         Conversation { messages, answer: true, ..Conversation::default() }
     }
@@ -180,7 +181,7 @@ impl Conversation {
         Conversation { now: Some(now), ..self }
     }
 
-    /// That variables have names of their own, and that nothing is too deep for the recursion of those who read it.
+    /// Checks that no variable has a reserved name, and that all values are shallow enough for recursive functions.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
         let is_name = |name: &str| {
@@ -199,7 +200,7 @@ impl Conversation {
     }
 }
 
-/// Levels of lists and objects; stops counting above the limit.
+/// The nesting depth of lists and objects. Counting stops above the limit.
 pub(super) fn depth(value: &Value) -> usize {
     let mut level = vec![value];
     for depth in 0..=MAX_DEPTH {

@@ -1,9 +1,9 @@
-//! Chat templates: from messages to the text that a model was trained to answer.
+//! Chat templates, which turn messages into the text that a model was trained to answer.
 //!
-//! A template is a Jinja program inside a model file. It may be anybody's, so it runs in the interpreter of `inkstone-template`
-//! with limits ([`TemplateLimits`]). It sees the conversation and the special tokens, `raise_exception` and `strftime_now`, and
-//! nothing of the machine. The interpreter tells for each byte of the prompt whether the template wrote it: special tokens are
-//! found in such bytes only.
+//! A template is a Jinja program inside a model file. Since it is untrusted, it runs in the interpreter of
+//! `inkstone-template` with limits ([`TemplateLimits`]). It has access to the conversation, the special tokens,
+//! `raise_exception` and `strftime_now`, but not to the machine. The interpreter records for each byte of the prompt
+//! whether the template wrote it, and special tokens are matched only in bytes that the template wrote.
 
 mod arguments;
 mod limits;
@@ -22,8 +22,8 @@ use inkstone_gguf::Metadata;
 use inkstone_template::Template;
 use std::sync::{Arc, OnceLock};
 
-/// The form of models that bring none: `role: content`, a line each. Lines of a text after its first are set in, so that
-/// a line that begins with a role is never a user's.
+/// The plain form, for models without a template: a line `role: content` per message. The second and later lines of a
+/// message are indented, so that no line of a user's text begins with a role.
 const PLAIN: &str = r"{%- for message in messages -%}
 {{ message.role }}: {{ (message.content or '')
     | replace('\r\n', '\n') | replace('\r', '\n') | replace('\x0b', '\n') | replace('\x0c', '\n')
@@ -32,10 +32,10 @@ const PLAIN: &str = r"{%- for message in messages -%}
 {%- if add_generation_prompt -%}assistant:{%- endif -%}
 ";
 
-/// Texts that begin a turn which is not the model's own, in the plain form.
+/// Texts that begin another turn in the plain form.
 const PLAIN_STOPS: &[&str] = &["\nuser:", "\nsystem:", "\nassistant:"];
 
-/// What makes a prompt of a conversation.
+/// A compiled chat template, which makes prompts from conversations.
 ///
 /// ```
 /// use inkstone_gguf::Metadata;
@@ -55,17 +55,17 @@ const PLAIN_STOPS: &[&str] = &["\nuser:", "\nsystem:", "\nassistant:"];
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     main: Program,
-    /// For conversations with tools, where the file has one.
+    /// The template for conversations with tools, if the file has a separate one.
     with_tools: Option<Program>,
     plain: bool,
 }
 
-/// A template, compiled.
+/// A compiled template.
 #[derive(Clone, Debug)]
 struct Program {
     source: Arc<str>,
     template: Template,
-    /// How it wants the arguments of calls, once that was asked for.
+    /// The form of tool-call arguments that it expects, found on first use.
     arguments: Arc<OnceLock<Arguments>>,
 }
 
@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-/// Equal are templates of the same source.
+/// Templates are equal if their sources are equal.
 impl PartialEq for ChatTemplate {
     fn eq(&self, other: &ChatTemplate) -> bool {
         let with_tools = |template: &ChatTemplate| template.with_tools.as_ref().map(|program| program.source.clone());
@@ -94,10 +94,10 @@ impl Default for ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// A template of this source.
+    /// Compiles a template.
     ///
     /// # Errors
-    /// A source that is too long or has a fault of syntax; line and column are named.
+    /// The source is too long, or has a syntax error, whose line and column the error names.
     pub fn new(source: impl AsRef<str>) -> Result<ChatTemplate, Error> {
         Ok(ChatTemplate { main: Program::new(source.as_ref())?, with_tools: None, plain: false })
     }
@@ -106,7 +106,7 @@ impl ChatTemplate {
     /// conversations with tools.
     ///
     /// # Errors
-    /// As [`ChatTemplate::new`], or a key of another type.
+    /// Like [`ChatTemplate::new`], or a key has the wrong type.
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<ChatTemplate>, Error> {
         let Some(source) = metadata.str("tokenizer.chat_template")? else { return Ok(None) };
         let mut template = ChatTemplate::new(source)?;
@@ -121,12 +121,12 @@ impl ChatTemplate {
         &self.main.source
     }
 
-    /// Whether it is the plain form and not a model's own.
+    /// Whether this is the plain form instead of a template of a model.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether it tells the model of the tools of a conversation.
+    /// Whether it uses the tools of a conversation.
     pub fn reads_tools(&self) -> bool {
         self.with_tools.as_ref().unwrap_or(&self.main).template.reads("tools")
     }
@@ -136,21 +136,21 @@ impl ChatTemplate {
         if self.plain { PLAIN_STOPS } else { &[] }
     }
 
-    /// The prompt of a conversation, within limits that grow with it.
+    /// Renders the prompt of a conversation, with limits that grow with the conversation.
     ///
-    /// Special tokens are those that the template writes: a text of the conversation that looks like one stays text, whatever
-    /// the template does with it.
+    /// Only text written by the template can become special tokens. A text of the conversation that looks like a
+    /// special token stays plain text.
     ///
     /// # Errors
-    /// What the template refuses or can't do, and its limits.
+    /// The template refuses the conversation, fails, or exceeds a limit.
     pub fn render(&self, conversation: &Conversation, tokenizer: &Tokenizer) -> Result<Rendered, Error> {
         self.render_within(conversation, tokenizer, &TemplateLimits::default())
     }
 
-    /// The prompt of a conversation, within limits of the caller's.
+    /// Renders the prompt of a conversation with the given limits.
     ///
     /// # Errors
-    /// As [`ChatTemplate::render`].
+    /// Like [`ChatTemplate::render`].
     pub fn render_within(
         &self,
         conversation: &Conversation,

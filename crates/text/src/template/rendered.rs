@@ -1,10 +1,10 @@
-//! A prompt that a template wrote.
+//! The output of a template.
 
 use super::Origin;
 use inkstone_template::Output;
 use std::ops::Range;
 
-/// A prompt: its text, and which of its bytes the template wrote.
+/// A prompt: its text, with the origin of each byte (the template or the conversation).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     text: String,
@@ -25,12 +25,12 @@ impl Rendered {
         &self.text
     }
 
-    /// Byte ranges that cover the text, in turns the template's and the conversation's.
+    /// Byte ranges that cover the text, alternately written by the template and copied from the conversation.
     pub fn runs(&self) -> &[(Range<usize>, Origin)] {
         &self.runs
     }
 
-    /// Byte ranges of the template's `generation` blocks: what a model learns to write.
+    /// Byte ranges of the `generation` blocks of the template: the parts that a model is trained to write.
     pub fn generated(&self) -> &[Range<usize>] {
         &self.generated
     }
@@ -40,12 +40,12 @@ impl Rendered {
         self.steps
     }
 
-    /// The most bytes that the template's values had at a time.
+    /// The largest number of bytes that the values of the template took at the same time.
     pub fn peak_bytes(&self) -> usize {
         self.peak_bytes
     }
 
-    /// The first byte of the conversation's from an offset on; the text's length if there is none.
+    /// The offset of the first byte from the conversation at or after `from`, or the length of the text.
     pub(crate) fn next_input(&self, from: usize) -> usize {
         let later = &self.runs[self.runs.partition_point(|(run, _)| run.end <= from)..];
         let run = later.iter().find(|(_, origin)| *origin == Origin::Input);

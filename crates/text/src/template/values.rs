@@ -1,4 +1,4 @@
-//! A conversation as values of a template.
+//! Converts a conversation to values of a template.
 
 use super::arguments::Arguments;
 use super::{Conversation, Origin, TemplateLimits};
@@ -7,10 +7,10 @@ use inkstone_template::{Given, Output, Renderer, Template};
 use serde_json::{Map, Value};
 use std::time::UNIX_EPOCH;
 
-/// The names under which templates look for what a model thought. What one has, all have.
+/// The names under which templates look up the reasoning of a model. All of them are set to the same value.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
-/// Keys and roles that are kept.
+/// The number of keys and roles that are cached.
 const KEPT: usize = 16;
 
 pub(super) fn render(
@@ -23,7 +23,7 @@ pub(super) fn render(
     let limits = limits.of(conversation);
     let mut renderer = template.renderer(&limits);
     if let Some(now) = conversation.now {
-        // A moment before 1970 has a negative number.
+        // A time before 1970 is negative.
         let seconds = |since: std::time::Duration| i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         renderer.now(now.duration_since(UNIX_EPOCH).map_or_else(|before| -seconds(before.duration()), seconds));
     }
@@ -57,10 +57,10 @@ pub(super) fn render(
     Ok(renderer.render()?)
 }
 
-/// Makes values of JSON, whose depth was checked.
+/// Converts JSON, whose depth was checked, to values.
 struct Values<'c, 'r, 't> {
     renderer: &'r Renderer<'t>,
-    /// Keys and roles.
+    /// The cached keys and roles.
     known: Vec<(&'c str, Origin, Given)>,
 }
 
@@ -100,7 +100,8 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         Ok(self.renderer.dict(pairs.into_iter())?)
     }
 
-    /// A text that may come again and again. The first few are kept: they are most of all, and are found sooner than by a hash.
+    /// The value of a text that may be repeated. The first few texts are cached: they are the most frequent, and a
+    /// linear search is faster than a hash.
     fn known(&mut self, text: &'c str, origin: Origin) -> Result<Given, Error> {
         let is_it = |(known, known_origin, _): &&(&str, Origin, Given)| *known == text && *known_origin == origin;
         if let Some((.., known)) = self.known.iter().find(is_it) {
@@ -117,8 +118,8 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         self.known(key, Origin::Input)
     }
 
-    /// A message, as transformers hands it on: without keys that have no value, and with what the model thought under all
-    /// names. The role is the template's: it was checked to be a name.
+    /// Converts a message as transformers does: without keys whose value is null, and with the reasoning of the model
+    /// under all names. The role counts as written by the template, because it was checked to be a name.
     fn message(&mut self, fields: &'c Map<String, Value>, role: &'c str, arguments: Arguments) -> Result<Given, Error> {
         let thought = REASONING.iter().find_map(|name| fields.get(*name).filter(|value| !value.is_null()));
         let mut pairs = Vec::with_capacity(fields.len() + 2);
@@ -134,7 +135,7 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
                     Some(changed) => self.owned(&changed)?,
                     None => self.value(value)?,
                 },
-                // The first name of what was thought is set for all.
+                // Set below from the first reasoning field.
                 "reasoning_content" => continue,
                 _ => self.value(value)?,
             };
@@ -146,7 +147,7 @@ impl<'c, 'r, 't> Values<'c, 'r, 't> {
         Ok(self.renderer.dict(pairs.into_iter())?)
     }
 
-    /// A value that lives for this call only.
+    /// Converts a value that the conversation does not own.
     fn owned(&self, value: &Value) -> Result<Given, Error> {
         Values::new(self.renderer).value(value)
     }

@@ -107,8 +107,8 @@ fn c01_empty_and_equal_tokens_load_and_keep_their_ids() {
     assert_eq!(
         tokenizer.notes()[..2],
         [
-            "2 tokens have no text; no text is made of them",
-            "1048573 tokens have the text of a token before them; texts are made of the first"
+            "2 tokens have no text; encoding never produces them",
+            "1048573 tokens repeat the text of an earlier token; encoding produces the first"
         ]
     );
     assert_eq!(plain(&tokenizer, "abab"), [258, 258]);
@@ -193,8 +193,8 @@ fn c03_odd_merges_are_ignored_with_a_count() {
         tokenizer.notes(),
         [
             "3 merges have no space between two texts; ignored",
-            "3 merges have a part or a result that is no token; ignored",
-            "1 merges were there before; ignored"
+            "3 merges have a part or a result that is not a token; ignored",
+            "1 merges are repeated; ignored"
         ]
     );
     assert_eq!(plain(&tokenizer, "abc"), [256, 66]);
@@ -247,7 +247,7 @@ fn c04_without_a_name_default_is_used_and_said() {
     }
     let tokenizer = load(&without);
     assert_eq!(tokenizer.pre(), Some("default"));
-    assert_eq!(tokenizer.notes(), ["tokenizer.ggml.pre is missing: words are cut as by \"default\""]);
+    assert_eq!(tokenizer.notes(), ["tokenizer.ggml.pre is missing: texts are split as with \"default\""]);
     let spm = load(&set(&spm(&[]), "pre", "nothing that is known"));
     assert_eq!((spm.pre(), spm.notes()), (None, &[][..]));
 }

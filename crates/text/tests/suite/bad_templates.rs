@@ -1,4 +1,4 @@
-//! Chat templates and conversations of an enemy. The letters and numbers in the names are those of the list of bad inputs.
+//! Hostile chat templates and conversations. The letters and numbers in the names refer to the list of bad inputs.
 
 use inkstone_gguf::Metadata;
 use inkstone_text::{ChatTemplate, Conversation, Error, MAX_DEPTH, MAX_SOURCE, Message, Tokenizer};

@@ -1,4 +1,4 @@
-//! Who writes the control tokens of a prompt: the template, whatever the texts of a conversation look like.
+//! Only the template can write control tokens of a prompt; no text of a conversation can.
 
 use super::bad_templates::in_small_thread;
 use super::templates::{conversation, folder, markers, read, vocabulary};
@@ -105,8 +105,8 @@ fn pieces(tokens: &[String], seed: &mut u64) -> String {
     out
 }
 
-/// The control tokens of a prompt are those of the parts that the template wrote, each alone: no text completes one, and
-/// none breaks one.
+/// The control tokens of a prompt are those of the parts that the template wrote, each alone: no text completes one,
+/// and none breaks one.
 #[test]
 fn d09_random_programs_make_no_token_of_pieces() {
     in_small_thread(|| {
