@@ -1,45 +1,45 @@
-/// What can go wrong with pages.
+/// An error of a page pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No format of that name.
+    /// No cache format has this name.
     #[error("no cache format {name}; there are: {known}")]
     UnknownFormat {
-        /// What was asked for.
+        /// The requested value.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// A page must hold something.
+    /// The number of tokens per page is invalid.
     #[error("a cache page of {tokens} tokens: allowed are powers of two up to {most}")]
     PageSize {
-        /// What was asked for.
+        /// The requested value.
         tokens: usize,
-        /// The largest.
+        /// The largest size that is allowed.
         most: usize,
     },
     /// The pool is smaller than a page.
     #[error("a cache of {tokens} tokens is smaller than one page of {page}")]
     TooSmall {
-        /// What was asked for.
+        /// The requested value.
         tokens: usize,
-        /// Tokens a page.
+        /// Tokens per page.
         page: usize,
     },
-    /// No memory for the books.
+    /// The memory for page numbers can't be allocated.
     #[error("no memory for the numbers of {pages} cache pages")]
     NoMemory {
-        /// Pages of the pool or of a table.
+        /// Pages of the pool, or of a page table.
         pages: usize,
     },
     /// All pages are in use.
     #[error("no cache page left: {wanted} wanted, {free} of {capacity} free")]
     NoPages {
-        /// How many were asked for.
+        /// Pages requested.
         wanted: usize,
-        /// How many are free.
+        /// Free pages.
         free: usize,
-        /// How many there are.
+        /// All pages of the pool.
         capacity: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! In which dtype keys and values are kept.
+//! The formats of keys and values.
 
 use crate::Error;
 use inkstone_tensor::DType;
@@ -6,9 +6,9 @@ use inkstone_tensor::DType;
 /// A format of keys or values. Attention reads it in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// As it is named in options.
+    /// Its name in options.
     pub name: &'static str,
-    /// As it lies in memory.
+    /// Its dtype in memory.
     pub dtype: DType,
 }
 
@@ -19,7 +19,7 @@ impl Format {
     /// The format of this name.
     ///
     /// # Errors
-    /// [`Error::UnknownFormat`] with the names that there are.
+    /// [`Error::UnknownFormat`] with the known names.
     pub fn named(name: &str) -> Result<Format, Error> {
         FORMATS.iter().find(|f| f.name == name).copied().ok_or_else(|| Error::UnknownFormat {
             name: name.to_owned(),

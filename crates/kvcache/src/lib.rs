@@ -1,5 +1,5 @@
-//! The books of the key-value cache: which page of a shared pool belongs to which sequence. Data, kernels and buffers are
-//! the engine's; a page is a number that means the same place in every layer of a group.
+//! The bookkeeping of the key-value cache: it assigns the pages of a shared pool to sequences. Data, kernels and
+//! buffers belong to the engine; a page is a number that stands for the same position in every layer of a group.
 //!
 //! ```
 //! use inkstone_kvcache::{PageTable, Pool};

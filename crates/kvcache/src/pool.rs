@@ -1,22 +1,22 @@
-//! Pages from a shared pool.
+//! A shared pool of pages.
 
 use crate::Error;
 
-/// Most tokens a page.
+/// The largest number of tokens per page.
 pub const MAX_PAGE: usize = 1 << 20;
 
-/// The pages of one layer group. A page is a number: under it, every layer of the group has a place for so many tokens
-/// in its key and value buffers. The data stays in the engine's buffers; the pool only keeps the books.
+/// The pages of one layer group. A page is a number that stands for the same range of tokens in the key and value
+/// buffers of every layer of the group. The engine owns these buffers; the pool only tracks which pages are in use.
 #[derive(Debug)]
 pub struct Pool {
     page: usize,
     capacity: usize,
-    /// Pages that nobody holds; the last is the next to be given.
+    /// The free pages. The last one is allocated next.
     free: Vec<u32>,
 }
 
-/// The pages of a sequence in one layer group, in the order of positions. It belongs to the pool that it grew from; give
-/// it back with [`Pool::release`].
+/// The pages of a sequence in one layer group, in the order of positions. It belongs to the pool that allocated its
+/// pages; return them with [`Pool::release`].
 #[derive(Debug, Default)]
 pub struct PageTable {
     pages: Vec<u32>,
@@ -30,10 +30,10 @@ impl PageTable {
 }
 
 impl Pool {
-    /// A pool of as many whole pages as fit into `tokens`.
+    /// A pool with the number of whole pages that fit in `tokens`.
     ///
     /// # Errors
-    /// [`Error::PageSize`], [`Error::TooSmall`], or [`Error::NoMemory`] for the books.
+    /// [`Error::PageSize`], [`Error::TooSmall`], or [`Error::NoMemory`] for the list of free pages.
     pub fn new(tokens: usize, page: usize) -> Result<Pool, Error> {
         if !page.is_power_of_two() || page > MAX_PAGE {
             return Err(Error::PageSize { tokens: page, most: MAX_PAGE });
@@ -48,27 +48,27 @@ impl Pool {
         Ok(Pool { page, capacity, free })
     }
 
-    /// Tokens a page.
+    /// Tokens per page.
     pub fn page(&self) -> usize {
         self.page
     }
 
-    /// Pages in all.
+    /// The number of pages.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Places for tokens in all: the rows of a cache buffer.
+    /// The number of tokens in all pages, which is the number of rows of a cache buffer.
     pub fn slots(&self) -> usize {
         self.capacity * self.page
     }
 
-    /// Pages that nobody holds.
+    /// The number of free pages.
     pub fn available(&self) -> usize {
         self.free.len()
     }
 
-    /// Whether `table` could hold so many tokens.
+    /// Whether the pool has enough pages for `table` to hold this many tokens.
     pub fn can_grow(&self, table: &PageTable, tokens: usize) -> bool {
         self.wanted(table, tokens) <= self.free.len()
     }
@@ -77,7 +77,7 @@ impl Pool {
         tokens.div_ceil(self.page).saturating_sub(table.pages.len())
     }
 
-    /// Makes `table` hold at least so many tokens. It takes no page if there are not enough.
+    /// Adds pages to `table` until it holds at least this many tokens. Adds none if the pool has too few.
     ///
     /// # Errors
     /// [`Error::NoPages`] with the numbers, or [`Error::NoMemory`].
@@ -91,13 +91,13 @@ impl Pool {
         Ok(())
     }
 
-    /// Gives back what `table` holds beyond so many tokens.
+    /// Returns the pages of `table` beyond this many tokens to the pool.
     pub fn shrink(&mut self, table: &mut PageTable, tokens: usize) {
         let keep = tokens.div_ceil(self.page).min(table.pages.len());
         self.free.extend(table.pages.drain(keep..).rev());
     }
 
-    /// Gives back all pages of `table`.
+    /// Returns all pages of `table` to the pool.
     pub fn release(&mut self, table: &mut PageTable) {
         self.shrink(table, 0);
     }

@@ -7,13 +7,13 @@ use inkstone_tensor::ops::Attend;
 /// Whether a matrix has a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bias {
-    /// If the file has it.
+    /// A bias is used if the file has one.
     Any,
-    /// Always.
+    /// A missing bias is an error.
     Needed,
 }
 
-/// A layer: its weights by their names in the file, and the parts that are made of them.
+/// A layer of a model, with functions for its parts. Weights are given by their names in the file.
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a, 'w> {
     pub t: &'a Tracer<'w>,
@@ -35,7 +35,7 @@ impl Layer<'_, '_> {
         self.t.linear(x, weight, bias)
     }
 
-    /// The RMS norm `NAME.weight` of rows, or of parts of them that are `n` long.
+    /// The RMS norm `NAME.weight` of rows, or of parts of rows with `n` values.
     #[track_caller]
     pub fn rms_norm(&self, name: &str, n: usize, x: Value) -> Result<Value> {
         self.t.rms_norm(x, self.t.vector(&self.name(&format!("{name}.weight")), n)?, self.c.eps)
@@ -47,7 +47,7 @@ impl Layer<'_, '_> {
         layer_norm(self.t, self.c, &self.name(name), x)
     }
 
-    /// Queries, keys and values, from a matrix each.
+    /// Queries, keys and values, each from a separate matrix.
     #[track_caller]
     pub fn qkv(&self, bias: Bias, x: Value) -> Result<[Value; 3]> {
         let [q, k, v] = qkv_cols(self.c);
@@ -55,7 +55,7 @@ impl Layer<'_, '_> {
         Ok([part("attn_q", q)?, part("attn_k", k)?, part("attn_v", v)?])
     }
 
-    /// Grouped-query attention (arXiv 2305.13245) over the layer's caches, and its output matrix.
+    /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, followed by the output matrix.
     #[track_caller]
     pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
         let Layer { t, c, .. } = *self;

@@ -1,4 +1,4 @@
-//! What a decoder-only transformer is made of, from the metadata of its file.
+//! The configuration of a decoder-only transformer, from the metadata of its file.
 
 use crate::Error;
 use crate::fields::Fields;
@@ -6,24 +6,24 @@ use crate::positions::Positions;
 use inkstone_gguf::{Metadata, Value};
 use inkstone_tensor::WeightSource;
 
-/// Most layers: the largest models have under 200.
+/// The largest number of layers. The largest models have under 200.
 const LAYERS: u64 = 1024;
-/// Most values in a head: the largest have under 1,000.
+/// The largest number of values in a head. The largest heads have under 1,000.
 const HEAD: u64 = 1 << 16;
-/// Most of anything else that is counted in a model.
+/// The largest value of all other counts.
 const MANY: u64 = 1 << 31;
 
 /// The tensor with a row for each token.
 pub(crate) const EMBEDDING: &str = "token_embd.weight";
 
-/// The key of the norms' epsilon.
+/// The key for the epsilon of the norms.
 #[derive(Clone, Copy)]
 pub(crate) struct Epsilon(&'static str);
 
 impl Epsilon {
-    /// Of RMS norms.
+    /// The key for RMS norms.
     pub const RMS: Epsilon = Epsilon("attention.layer_norm_rms_epsilon");
-    /// Of layer norms.
+    /// The key for layer norms.
     pub const LAYER: Epsilon = Epsilon("attention.layer_norm_epsilon");
 }
 
@@ -34,9 +34,9 @@ pub(crate) type ReadPositions = fn(&Fields, &dyn WeightSource, usize) -> Result<
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Architecture, as the file names it.
+    /// The name of the architecture in the file.
     pub arch: String,
-    /// The model's own name, if it has one.
+    /// The name of the model, if it has one.
     pub name: Option<String>,
     /// Tokens in the vocabulary.
     pub vocab: usize,
@@ -54,16 +54,17 @@ pub struct Config {
     pub value_dim: usize,
     /// Values inside the feed-forward part.
     pub ffn: usize,
-    /// Context that it was trained with.
+    /// The context length used in training.
     pub context: usize,
     /// Epsilon of the norms.
     pub eps: f32,
-    /// How a row knows its position.
+    /// The encoding of positions.
     pub positions: Positions,
 }
 
 impl Config {
-    /// Reads the keys that decoder-only transformers share: those of `eps` and `positions` are told apart.
+    /// Reads the keys that decoder-only transformers share. `eps` and `positions` select the keys of the norms and
+    /// positions.
     pub(crate) fn read(
         metadata: &Metadata,
         source: &dyn WeightSource,
@@ -113,7 +114,7 @@ impl Fields<'_> {
     }
 }
 
-/// One number, or an array with one a layer; layers that differ are not there yet.
+/// Reads one number, or an array with one number per layer. Layers with different numbers are not supported yet.
 fn kv_heads(f: &Fields, heads: usize, layers: usize) -> Result<usize, Error> {
     const NAME: &str = "attention.head_count_kv";
     let rule = format!("a divisor of the {heads} query heads");
@@ -146,7 +147,8 @@ fn kv_heads(f: &Fields, heads: usize, layers: usize) -> Result<usize, Error> {
     Ok(kv_heads)
 }
 
-/// The vocabulary has as many tokens as the tokenizer; files without one say it, or their embedding does.
+/// The size of the vocabulary: the number of tokens of the tokenizer, or else the value in the metadata, or the rows of
+/// the embedding.
 fn vocab(f: &Fields, embeddings: Option<usize>) -> Result<usize, Error> {
     let said = f.count("vocab_size", 1..=MANY)?;
     let tokens = f.metadata.strings("tokenizer.ggml.tokens")?.map(|t| t.len());

@@ -1,63 +1,63 @@
-/// Why a file is no model that Inkstone can run.
+/// The reason why Inkstone can't run the model of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No architecture of that name.
+    /// The architecture is unknown.
     #[error("architecture {name} is not known; known are: {known}")]
     UnknownArchitecture {
-        /// What the file says, or "(none)".
+        /// The name in the file, or "(none)".
         name: String,
-        /// What there is.
+        /// The known architectures.
         known: String,
     },
-    /// A variant that is not there yet.
+    /// The model has a feature that is not supported yet.
     #[error("{what} not yet: {key} is {value}")]
     NotYet {
-        /// What it is: "experts are".
+        /// The feature with its verb: "experts are".
         what: &'static str,
-        /// The metadata key that asks for it.
+        /// The metadata key that requires it.
         key: String,
         /// Its value.
         value: String,
     },
-    /// A metadata key that must be there.
+    /// A required metadata key is missing.
     #[error("metadata key {key} is missing; it is {what}")]
     MissingKey {
         /// The key.
         key: String,
-        /// What it would say.
+        /// The meaning of its value.
         what: &'static str,
     },
-    /// A metadata value that can't be.
+    /// A metadata value is invalid.
     #[error("metadata key {key} is {value}, allowed: {allowed}")]
     BadValue {
         /// The key.
         key: String,
         /// Its value.
         value: String,
-        /// The rule.
+        /// The values that are allowed.
         allowed: String,
     },
-    /// Rope factors that can't be.
+    /// The tensor of rope factors is invalid.
     #[error("tensor {tensor} is {found}, expected F32 [{pairs}] of finite factors above 0")]
     Factors {
-        /// Its name.
+        /// The name of the tensor.
         tensor: String,
-        /// What it is.
+        /// Its type and shape, or the invalid factor.
         found: String,
-        /// Pairs that rotate: the factors that are needed.
+        /// The number of rotated pairs, which is the required number of factors.
         pairs: usize,
     },
-    /// A file with metadata only.
+    /// The file contains only metadata.
     #[error("the file has no tensors: it can be shown and can tokenize, but not run")]
     NoTensors,
-    /// Metadata of another type.
+    /// A metadata value has the wrong type.
     #[error(transparent)]
     Metadata(#[from] inkstone_gguf::Error),
-    /// A tensor is missing or has another shape.
+    /// A tensor is missing or has the wrong shape.
     #[error(transparent)]
     Graph(#[from] inkstone_graph::Error),
-    /// A tensor that is read while the model is traced can't be read.
+    /// A tensor that is needed while the model is traced can't be read.
     #[error(transparent)]
     Source(#[from] inkstone_tensor::SourceError),
 }

@@ -1,11 +1,11 @@
-//! Named, checked fields of an architecture's metadata.
+//! Checked access to the metadata keys of an architecture.
 
 use crate::Error;
 use inkstone_gguf::Metadata;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// A text of a file for a message: it may be of any length.
+/// Shortens a text from a file, which may have any length, for a message.
 pub(crate) fn shorten(text: &str) -> String {
     const CHARS: usize = 64;
     let mut short: String = text.chars().take(CHARS).collect();
@@ -27,7 +27,7 @@ impl Fields<'_> {
         format!("{}.{name}", self.arch)
     }
 
-    /// A count within bounds; `None` if the key is not there.
+    /// A count within bounds; `None` if the key is missing.
     pub fn count(&self, name: &str, allowed: RangeInclusive<u64>) -> Result<Option<usize>, Error> {
         let key = self.key(name);
         let Some(value) = self.metadata.u64(&key)? else { return Ok(None) };
@@ -38,12 +38,12 @@ impl Fields<'_> {
         Err(self.bad(name, value, &format!("{least} to {most}")))
     }
 
-    /// A count that must be there.
+    /// A required count.
     pub fn needed(&self, name: &str, allowed: RangeInclusive<u64>, what: &'static str) -> Result<usize, Error> {
         self.count(name, allowed)?.ok_or_else(|| Error::MissingKey { key: self.key(name), what })
     }
 
-    /// A number for which `ok` holds; `None` if the key is not there.
+    /// A number for which `ok` returns true; `None` if the key is missing.
     pub fn number(&self, name: &str, allowed: &str, ok: impl Fn(f64) -> bool) -> Result<Option<f64>, Error> {
         let Some(value) = self.metadata.f32(&self.key(name))? else { return Ok(None) };
         if ok(f64::from(value)) { Ok(Some(f64::from(value))) } else { Err(self.bad(name, value, allowed)) }

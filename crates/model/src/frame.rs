@@ -1,11 +1,11 @@
-//! What the bodies and heads of all architectures begin and end with.
+//! The beginning and end of the bodies and heads of all architectures.
 
 use crate::config::EMBEDDING;
 use crate::{Config, Error};
 use inkstone_graph::{Graph, Port, Result, Tracer, Value};
 use inkstone_tensor::{Dim, Type, WeightSource};
 
-/// Tokens to hidden rows: `layers` makes them of the step's rows.
+/// Traces the graph from tokens to hidden rows. `layers` computes them from the rows of the step.
 pub(crate) fn body(
     source: &dyn WeightSource,
     layers: impl FnOnce(&Tracer, Value) -> Result<Value>,
@@ -21,7 +21,8 @@ pub(crate) fn body(
     Ok(t.finish()?)
 }
 
-/// Chosen rows to logits, after the last norm. A file without a head has it tied to the embedding.
+/// Traces the graph from selected rows to logits, after the last norm. In a file without a head, the head is tied to
+/// the embedding.
 pub(crate) fn head(
     c: &Config,
     source: &dyn WeightSource,

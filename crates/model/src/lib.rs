@@ -1,5 +1,6 @@
-//! Model architectures: one file each, written against the tracer. A model is three graphs (body, head, select) and the
-//! source of its weights; it names no engine, no batch and, but for its caches, no dtype.
+//! Model architectures: one file each, written with the tracer. A model consists of three graphs (body, head, select)
+//! and the source of its weights. It does not depend on engines, batches or dtypes, except for the dtypes of its
+//! caches.
 //!
 //! ```no_run
 //! use inkstone_gguf::{Gguf, OpenOptions};

@@ -1,4 +1,4 @@
-//! A model, traced.
+//! A traced model.
 
 use crate::arch::{ARCHS, Arch};
 use crate::fields::shorten;
@@ -9,12 +9,12 @@ use inkstone_graph::Graph;
 use inkstone_tensor::{DType, SourceError, WeightSource};
 use std::sync::Arc;
 
-/// The formats of a model's caches.
+/// The formats of the caches of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KvFormats {
-    /// Of keys.
+    /// The format of keys.
     pub keys: DType,
-    /// Of values.
+    /// The format of values.
     pub values: DType,
 }
 
@@ -24,21 +24,21 @@ impl Default for KvFormats {
     }
 }
 
-/// A model as graphs, and where its weights come from. No engine has seen it yet.
+/// A model as graphs, with the source of its weights. It is independent of engines.
 pub struct ModelGraph {
     /// Shapes and constants.
     pub config: Config,
-    /// Tokens to hidden rows; ends with `advance`.
+    /// The graph from tokens to hidden rows; ends with `advance`.
     pub body: Graph,
-    /// Hidden rows to logits.
+    /// The graph from hidden rows to logits.
     pub head: Graph,
-    /// Logits to tokens; ends with `accept`.
+    /// The graph from logits to tokens; ends with `accept`.
     pub select: Graph,
-    /// The same with log-probabilities.
+    /// Like `select`, and also computes log-probabilities.
     pub select_scored: Graph,
     /// The tensors.
     pub weights: Arc<dyn WeightSource>,
-    /// Formats of the caches.
+    /// The formats of the caches.
     pub kv: KvFormats,
 }
 
@@ -46,7 +46,7 @@ impl ModelGraph {
     /// Traces the model of a file.
     ///
     /// # Errors
-    /// An architecture that is not known, a key or tensor that is missing or can't be.
+    /// The architecture is unknown, or a key or tensor is missing or invalid.
     pub fn open(file: Arc<Gguf>, kv: KvFormats) -> Result<ModelGraph, Error> {
         const KEY: &str = "general.architecture";
         let name = file.metadata().str(KEY)?;
@@ -73,7 +73,7 @@ impl ModelGraph {
         })
     }
 
-    /// Bytes of cache that a token takes in all layers.
+    /// The bytes of cache per token, in all layers.
     pub fn kv_bytes_per_token(&self) -> u64 {
         let row = |dtype: DType, dim: usize| {
             dtype.row_bytes(self.config.kv_heads.saturating_mul(dim)).unwrap_or(usize::MAX) as u64
@@ -83,12 +83,12 @@ impl ModelGraph {
     }
 }
 
-/// The architectures that can be run.
+/// The names of the supported architectures.
 pub fn architectures() -> impl Iterator<Item = &'static str> {
     ARCHS.iter().map(|a| a.name)
 }
 
-/// A small tensor of f32 that is needed while a model is traced.
+/// Reads a small f32 tensor that is needed while a model is traced.
 pub(crate) fn weight_f32(source: &dyn WeightSource, name: &str) -> Result<Vec<f32>, SourceError> {
     let bytes = source.bytes(name)?;
     let words = bytes.as_slice().as_chunks::<4>().0;

@@ -1,4 +1,4 @@
-//! How a row knows its position.
+//! The encoding of positions.
 
 use crate::fields::Fields;
 use crate::{Config, Error, RopeConfig};
@@ -10,13 +10,13 @@ pub(crate) const TABLE: &str = "position_embd.weight";
 /// Llama 3.1's scaling: factors that divide the frequencies.
 const FACTORS: &str = "rope_freqs.weight";
 
-/// How a row knows its position.
+/// The encoding of positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Positions {
-    /// Queries and keys turn (arXiv 2104.09864).
+    /// Queries and keys are rotated (arXiv 2104.09864).
     Rotary(RopeConfig),
-    /// A table has a row for each; there are no others.
+    /// A table has one row per position, and its length limits the context.
     Learned {
         /// Rows of the table: the longest context.
         rows: usize,
@@ -24,7 +24,7 @@ pub enum Positions {
 }
 
 impl Positions {
-    /// The longest context that can be run, if there is one.
+    /// The longest supported context, if it is limited.
     pub fn limit(&self) -> Option<usize> {
         match self {
             Positions::Rotary(_) => None,
@@ -39,7 +39,8 @@ impl Positions {
         Ok(Positions::Rotary(RopeConfig::read(f, head_dim)?))
     }
 
-    /// As many as the table has rows; without a row, which tracing reports, as the file says.
+    /// Learned positions: as many as the table has rows, or the context in the file if the table is missing (an error
+    /// that tracing reports).
     pub(crate) fn learned(f: &Fields, source: &dyn WeightSource, _head_dim: usize) -> Result<Positions, Error> {
         let rows =
             source.info(TABLE).and_then(|i| usize::try_from(*i.dims.get(1).unwrap_or(&1)).ok()).filter(|n| *n > 0);
@@ -48,17 +49,17 @@ impl Positions {
     }
 }
 
-/// The op that turns queries and keys; `pairs` is how the architecture stores their rows. Llama 3.1's scaling is a tensor
-/// of factors.
+/// The op that rotates queries and keys. `pairs` describes how the architecture stores their rows. The scaling of Llama
+/// 3.1 is a tensor of factors.
 pub(crate) fn rope(c: &Config, source: &dyn WeightSource, pairs: Pairs) -> Result<Rope, Error> {
     let Positions::Rotary(rope) = c.positions else {
-        // Nothing turns.
+        // No value is rotated.
         return Ok(Rope { head_dim: c.head_dim, frequencies: [].into(), magnitude: 1.0, pairs });
     };
     let turning = rope.dims / 2;
     let factors = match source.info(FACTORS) {
         None if !source.has(FACTORS) => None,
-        None => Some(crate::weight_f32(source, FACTORS)?), // says why its type is unknown
+        None => Some(crate::weight_f32(source, FACTORS)?), // its error names the unknown type
         Some(info) if info.dtype == DType::F32 && info.dims == [turning as u64] => {
             Some(crate::weight_f32(source, FACTORS)?)
         }

@@ -1,49 +1,51 @@
-//! Rotary frequencies: how far a pair turns a position. Every kind of scaling is a way to choose them.
+//! Rotary frequencies: the angle per position by which a pair is rotated. Every kind of scaling is a way to choose
+//! them.
 
 use crate::Error;
 use crate::fields::{Fields, shorten};
 use inkstone_tensor::math;
 use std::f64::consts::PI;
 
-/// How positions beyond the trained context are reached.
+/// The scaling of positions beyond the trained context.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scaling {
-    /// Not at all.
+    /// No scaling.
     None,
     /// All frequencies are divided by `factor` (position interpolation, arXiv 2306.15595).
     Linear {
-        /// Trained context times this is the new one.
+        /// The new context is the trained context times this factor.
         factor: f64,
     },
-    /// Low frequencies are divided, high ones stay, those between are mixed (YaRN, arXiv 2309.00071).
+    /// Low frequencies are divided, high frequencies are kept, and frequencies in between are interpolated (YaRN, arXiv
+    /// 2309.00071).
     Yarn {
-        /// Original context times this is the new one.
+        /// The new context is the original context times this factor.
         factor: f64,
-        /// Context before scaling.
+        /// The context before scaling.
         original: f64,
-        /// Pairs that turn more often than this within the original context stay.
+        /// Pairs with more rotations than this within the original context keep their frequency.
         beta_fast: f64,
-        /// Pairs that turn less often than this are divided.
+        /// The frequencies of pairs with fewer rotations than this are divided.
         beta_slow: f64,
-        /// Multiplies the magnitude.
+        /// A factor of the magnitude.
         attention_factor: f64,
     },
 }
 
-/// What a rotary embedding is made of.
+/// The parameters of a rotary embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RopeConfig {
-    /// Dimensions of a head that turn; even.
+    /// The number of rotated dimensions of a head; even.
     pub dims: usize,
     /// Frequencies are `base^(-2i / dims)`.
     pub base: f64,
-    /// Scaling of these.
+    /// The scaling of the frequencies.
     pub scaling: Scaling,
 }
 
 impl RopeConfig {
-    /// From the `rope.*` keys of an architecture.
+    /// Reads the `rope.*` keys of an architecture.
     pub(crate) fn read(f: &Fields, head_dim: usize) -> Result<RopeConfig, Error> {
         let dims = f.count("rope.dimension_count", 2..=head_dim as u64)?.unwrap_or(head_dim);
         if !dims.is_multiple_of(2) {
@@ -53,8 +55,8 @@ impl RopeConfig {
         Ok(RopeConfig { dims, base, scaling: Scaling::read(f)? })
     }
 
-    /// Radians a position of each pair, and what rotated values are multiplied by. `factors` divide the frequencies
-    /// (Llama 3.1's are in a tensor of the file).
+    /// The angle of each pair in radians per position, and the factor of rotated values. `factors` divide the
+    /// frequencies (Llama 3.1 stores them in a tensor of the file).
     pub fn frequencies(&self, factors: Option<&[f32]>) -> (Vec<f64>, f64) {
         let plain = |i: usize| math::pow(self.base, -2.0 * i as f64 / self.dims as f64);
         let by_file = |i: usize| factors.and_then(|f| f.get(i)).map_or(1.0, |f| f64::from(*f));
@@ -74,7 +76,7 @@ impl RopeConfig {
         }
     }
 
-    /// The pairs where YaRN's ramp begins and ends, rounded outward to whole pairs as the published code does.
+    /// The pairs where the ramp of YaRN begins and ends, rounded outward to whole pairs as in the published code.
     fn ramp(&self, original: f64, beta_fast: f64, beta_slow: f64) -> (f64, f64) {
         let dims = self.dims as f64;
         let pair = |turns: f64| dims * math::ln(original / (turns * 2.0 * PI)) / (2.0 * math::ln(self.base));
@@ -99,7 +101,7 @@ impl Scaling {
             }
             ("linear", Some(factor)) => Ok(Scaling::Linear { factor }),
             ("yarn", Some(factor)) => {
-                // Files that don't tell the two apart have the trained context only.
+                // Files without this key have only the trained context.
                 let original = match f.count("rope.scaling.original_context_length", 1..=1 << 31)? {
                     Some(original) => original as f64,
                     None => f.needed("context_length", 1..=1 << 31, "the trained context")? as f64,

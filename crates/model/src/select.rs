@@ -1,11 +1,11 @@
-//! Logits to tokens: the same for every architecture.
+//! The graph from logits to tokens, which all architectures share.
 
 use crate::Error;
 use inkstone_graph::{Graph, Port, Tracer};
 use inkstone_tensor::step::ROWS;
 use inkstone_tensor::{Dim, Type, WeightSource};
 
-/// The graph that draws tokens; `scored` also gives log-probabilities, which never changes the tokens.
+/// The graph that draws tokens. With `scored` it also computes log-probabilities, which never changes the tokens.
 pub(crate) fn select(vocab: usize, scored: bool) -> Result<Graph, Error> {
     let t = Tracer::new(if scored { "select+score" } else { "select" }, &NoWeights);
     let logits = t.input(Port::Logits, Type::f32(Dim::LogitRows, vocab));

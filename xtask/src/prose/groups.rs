@@ -41,8 +41,6 @@ const BEFORE: &[(&str, usize)] = &[
     ("inkstone-engine-cpu", 386),
     ("inkstone-generate", 95),
     ("inkstone-graph", 80),
-    ("inkstone-kvcache", 9),
-    ("inkstone-model", 17),
     ("inkstone-template", 159),
     ("inkstone-tensor", 106),
     ("inkstone-tests", 15),

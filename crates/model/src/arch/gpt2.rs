@@ -1,5 +1,5 @@
-//! GPT-2 (Radford et al. 2019): layer norms before each part, learned positions, biases everywhere, one matrix for queries,
-//! keys and values, a plain MLP with GELU. The head is tied to the embedding.
+//! GPT-2 (Radford et al. 2019): layer norms before each part, learned positions, biases everywhere, one matrix for
+//! queries, keys and values, a plain MLP with GELU. The head is tied to the embedding.
 
 use crate::block::{Bias, Layer, layer_norm, qkv_cols};
 use crate::config::{EMBEDDING, Epsilon};
@@ -14,7 +14,7 @@ pub(super) fn config(metadata: &Metadata, source: &dyn WeightSource) -> Result<C
     Config::read(metadata, source, "gpt2", Epsilon::LAYER, Positions::learned)
 }
 
-/// Tokens to hidden rows.
+/// The graph from tokens to hidden rows.
 pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Result<Graph, Error> {
     let positions = c.positions.limit().unwrap_or(c.context);
     let [q_cols, k_cols, v_cols] = qkv_cols(c);
@@ -38,7 +38,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
     })
 }
 
-/// Chosen rows to logits.
+/// The graph from selected rows to logits.
 pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
     frame::head(c, source, |t, x| layer_norm(t, c, "output_norm", x))
 }

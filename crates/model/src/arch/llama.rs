@@ -1,6 +1,6 @@
-//! Llama (Touvron et al. 2023, arXiv 2302.13971; 2307.09288; 2407.21783) and what has its shape under the same name:
-//! Mistral, and any model with grouped-query attention, rotary positions, RMS norms before each part and a gated MLP.
-//! Rows of q and k are stored so that neighbours rotate.
+//! Llama (Touvron et al. 2023, arXiv 2302.13971; 2307.09288; 2407.21783), and models that use its architecture under
+//! the same name: Mistral, and any model with grouped-query attention, rotary positions, RMS norms before each part and
+//! a gated MLP. The rows of q and k are stored so that neighbouring values are rotated together.
 
 use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
@@ -19,7 +19,7 @@ pub(super) fn config(metadata: &Metadata, source: &dyn WeightSource) -> Result<C
     Config::read(metadata, source, "llama", Epsilon::RMS, Positions::rotary)
 }
 
-/// Tokens to hidden rows.
+/// The graph from tokens to hidden rows.
 pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Result<Graph, Error> {
     let rope = positions::rope(c, source, Pairs::Neighbours)?;
     frame::body(source, |t, rows| {
@@ -37,7 +37,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
     })
 }
 
-/// Chosen rows to logits.
+/// The graph from selected rows to logits.
 pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
     frame::head(c, source, |t, x| output_rms_norm(t, c, x))
 }

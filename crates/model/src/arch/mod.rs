@@ -1,4 +1,4 @@
-//! Architectures: one file each, and one line here.
+//! Architectures: one file each, and one line in the table of this file.
 
 mod gpt2;
 mod llama;
@@ -10,15 +10,15 @@ use inkstone_gguf::Metadata;
 use inkstone_graph::Graph;
 use inkstone_tensor::WeightSource;
 
-/// What an architecture's file gives.
+/// A row of the table, which the file of an architecture defines.
 #[derive(Clone, Copy)]
 pub(crate) struct Arch {
-    /// As `general.architecture` names it.
+    /// The name in `general.architecture`.
     pub name: &'static str,
     pub config: fn(&Metadata, &dyn WeightSource) -> Result<Config, Error>,
-    /// Tokens to hidden rows.
+    /// Traces the graph from tokens to hidden rows.
     pub body: fn(&Config, &dyn WeightSource, KvFormats) -> Result<Graph, Error>,
-    /// Hidden rows to logits.
+    /// Traces the graph from hidden rows to logits.
     pub head: fn(&Config, &dyn WeightSource) -> Result<Graph, Error>,
 }
 

@@ -1,5 +1,5 @@
-//! Qwen2 and Qwen2.5 (arXiv 2407.10671, 2412.15115): as Llama, with biases of queries, keys and values. The halves of a
-//! head rotate.
+//! Qwen2 and Qwen2.5 (arXiv 2407.10671, 2412.15115): like Llama, with biases of queries, keys and values. Each value in
+//! the first half of a head is rotated with its counterpart in the second half.
 
 use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
@@ -13,7 +13,7 @@ pub(super) fn config(metadata: &Metadata, source: &dyn WeightSource) -> Result<C
     Config::read(metadata, source, "qwen2", Epsilon::RMS, Positions::rotary)
 }
 
-/// Tokens to hidden rows.
+/// The graph from tokens to hidden rows.
 pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Result<Graph, Error> {
     let rope = positions::rope(c, source, Pairs::Halves)?;
     frame::body(source, |t, rows| {
@@ -31,7 +31,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
     })
 }
 
-/// Chosen rows to logits.
+/// The graph from selected rows to logits.
 pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
     frame::head(c, source, |t, x| output_rms_norm(t, c, x))
 }

@@ -1,5 +1,5 @@
-//! Qwen3 (arXiv 2505.09388): as Llama, with an RMS norm of each head of queries and keys (arXiv 2302.05442). The halves of
-//! a head rotate.
+//! Qwen3 (arXiv 2505.09388): like Llama, with an RMS norm of each head of queries and keys (arXiv 2302.05442). Each
+//! value in the first half of a head is rotated with its counterpart in the second half.
 
 use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
@@ -13,7 +13,7 @@ pub(super) fn config(metadata: &Metadata, source: &dyn WeightSource) -> Result<C
     Config::read(metadata, source, "qwen3", Epsilon::RMS, Positions::rotary)
 }
 
-/// Tokens to hidden rows.
+/// The graph from tokens to hidden rows.
 pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Result<Graph, Error> {
     let rope = positions::rope(c, source, Pairs::Halves)?;
     frame::body(source, |t, rows| {
@@ -33,7 +33,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
     })
 }
 
-/// Chosen rows to logits.
+/// The graph from selected rows to logits.
 pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
     frame::head(c, source, |t, x| output_rms_norm(t, c, x))
 }
