@@ -49,7 +49,28 @@ pub fn assert_same_bits(a: &[f32], b: &[f32], what: &str) {
     }
 }
 
-/// The code in docs/extending.md runs with the other examples of the documentation.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/extending.md")]
-mod extending {}
+/// Pages whose examples run with the tests of the documentation.
+macro_rules! pages {
+    ($($name:ident: $page:literal;)*) => {
+        $(
+            #[cfg(doctest)]
+            #[doc = include_str!(concat!("../../", $page))]
+            mod $name {}
+        )*
+    };
+}
+
+pages! {
+    extending: "docs/extending.md";
+    compute: "crates/compute/README.md";
+    engine_cpu: "crates/engine-cpu/README.md";
+    generate: "crates/generate/README.md";
+    gguf: "crates/gguf/README.md";
+    graph: "crates/graph/README.md";
+    inkstone: "crates/inkstone/README.md";
+    kvcache: "crates/kvcache/README.md";
+    model: "crates/model/README.md";
+    template: "crates/template/README.md";
+    tensor: "crates/tensor/README.md";
+    text: "crates/text/README.md";
+}
