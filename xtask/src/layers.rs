@@ -88,6 +88,7 @@ mod tests {
                     layer.may_use.iter().copied().chain(used).map(|n| serde_json::json!({ "name": n })).collect();
                 serde_json::json!({
                     "name": layer.package,
+                    "version": "0.1.0",
                     "manifest_path": "Cargo.toml",
                     "dependencies": dependencies,
                     "targets": [],
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_member_without_a_row_fails() {
         let json = serde_json::json!({
-            "packages": [{ "name": "new", "manifest_path": "Cargo.toml", "dependencies": [], "targets": [] }],
+            "packages": [{ "name": "new", "version": "0.1.0", "manifest_path": "Cargo.toml", "dependencies": [], "targets": [] }],
             "workspace_root": ".",
             "target_directory": "target",
         });

@@ -11,6 +11,7 @@ mod prose;
 mod repository;
 mod synth;
 mod test;
+mod tree;
 mod workspace;
 
 use std::process::ExitCode;

@@ -20,6 +20,7 @@ pub struct Workspace {
 #[derive(Debug, Deserialize)]
 pub struct Package {
     pub name: String,
+    pub version: String,
     pub manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
     targets: Vec<Target>,

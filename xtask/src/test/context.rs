@@ -32,6 +32,11 @@ impl Context {
         self.workspace.target().join("tools")
     }
 
+    /// Whether the long versions of the tests are asked for.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
     /// A program that runs at the top of the workspace.
     pub fn program(&self, line: &str) -> Program {
         let program = Program::new(line, self.workspace.root()).env("PATH", &self.path);

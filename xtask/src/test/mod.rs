@@ -2,6 +2,7 @@
 
 mod context;
 mod outcome;
+mod package;
 mod readme;
 mod stages;
 mod tools;

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
-use super::readme;
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
+use super::{package, readme};
 use crate::error::Error;
 use crate::files::files_below;
 use crate::workspace::Package;
@@ -163,6 +163,13 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: once,
         run: readme::check,
+    },
+    Stage {
+        name: "package",
+        what: "the packages for crates.io: what is in them, their sizes; --full builds them",
+        needs: &[&GIT, &PYTHON],
+        cases: once,
+        run: package::check,
     },
     Stage {
         name: "address",
