@@ -9,8 +9,15 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const INPUT: u8 = 1;
 /// The command line is at fault.
 pub(crate) const USAGE: u8 = 2;
-/// Ended by Ctrl-C or SIGTERM.
-pub(crate) const INTERRUPTED: u8 = 130;
+/// Ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+/// Ended by SIGTERM or SIGHUP.
+const TERMINATED: u8 = 143;
+
+/// The exit code after a signal.
+pub(crate) fn interrupted() -> u8 {
+    if crate::termination::requested() { TERMINATED } else { INTERRUPTED }
+}
 
 /// Why a command ends before its end. Each message is one line.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +58,9 @@ pub(crate) enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// Standard input ended without a message.
+    #[error("standard input is empty; a prompt is an argument, -p TEXT, -f FILE or standard input")]
+    NoMessage,
     /// More text than is allowed.
     #[error("{name}: more than {limit} bytes, allowed: at most {limit} ({rule})")]
     TextTooLong {
@@ -139,7 +149,7 @@ impl Error {
         match self {
             Error::Usage(_) => USAGE,
             Error::Model(e) if e.is_usage() => USAGE,
-            Error::Interrupted | Error::Terminal(rustyline::error::ReadlineError::Interrupted) => INTERRUPTED,
+            Error::Interrupted | Error::Terminal(rustyline::error::ReadlineError::Interrupted) => interrupted(),
             _ if self.is_closed_pipe() => SUCCESS,
             _ => INPUT,
         }

@@ -1,7 +1,7 @@
 //! The `inkstone` program: arguments, terminal, signals. What it shows and writes comes from the `inkstone` library.
 //!
 //! Standard output carries the result and nothing else. Exit codes: 0; 1 an input or the machine is at fault; 2 the
-//! command line is; 130 ended by Ctrl-C or SIGTERM.
+//! command line is; 130 ended by Ctrl-C; 143 by SIGTERM.
 
 mod args;
 mod commands;
@@ -12,6 +12,7 @@ mod npy;
 mod output;
 mod signals;
 mod terminal;
+mod termination;
 
 use args::{Arguments, Command};
 use error::Error;
@@ -32,6 +33,7 @@ fn program() -> u8 {
     };
     let result = Signals::install().and_then(|signals| match arguments.command {
         Command::Run(args) => commands::run::run(&args, &signals),
+        Command::Complete(args) => commands::complete::complete(&args, &signals),
         Command::Chat(args) => commands::chat::chat(&args, &signals),
         Command::Template(args) => commands::template::template(&args, &signals),
         Command::Show(args) => commands::show::show(&args),

@@ -1,6 +1,7 @@
 //! Ctrl-C and SIGTERM: the first ends the text, the second the program.
 
-use crate::error::{Error, INTERRUPTED};
+use crate::error::{Error, interrupted};
+use crate::termination::{self, TerminalModes};
 use inkstone::Cancel;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +19,16 @@ impl Signals {
     pub(crate) fn install() -> Result<Signals, Error> {
         let signals = Signals { cancel: Arc::default(), watched: Arc::default() };
         let (cancel, watched) = (signals.cancel.clone(), signals.watched.clone());
+        let modes = TerminalModes::now();
         ctrlc::set_handler(move || {
             let cancel = current(&cancel);
             if cancel.is_cancelled() || !watched.load(SeqCst) {
-                std::process::exit(INTERRUPTED.into());
+                modes.restore();
+                std::process::exit(interrupted().into());
             }
             cancel.cancel();
         })?;
+        termination::install();
         Ok(signals)
     }
 
@@ -36,6 +40,11 @@ impl Signals {
     /// A new switch, for what comes after a signal ended an answer but not the program.
     pub(crate) fn renew(&self) {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
+    }
+
+    /// Whether the system asked the program to end: then a signal means more than the answer of a conversation.
+    pub(crate) fn terminated(&self) -> bool {
+        termination::requested()
     }
 
     /// Whether a signal came.

@@ -174,7 +174,7 @@ pub fn allowed(model: &Path) -> Result<f64, Error> {
 
 /// Ours: the command that writes `tokens` tokens after the prompt, the most probable ones.
 fn command(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
-    let mut command = ours.command("run", model, test);
+    let mut command = ours.command("complete", model, test);
     command.arg(prompt).args([
         "--temperature",
         "0",

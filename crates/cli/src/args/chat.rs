@@ -1,33 +1,38 @@
 //! Arguments of `chat`, and the options that a conversation can change.
 
-use super::source::{self, ModelSource, PromptSource};
 use super::template::TemplateLimitArgs;
-use super::{EngineArgs, report, sampling::SamplingArgs};
-use crate::Error;
+use super::{InputArgs, OutputArgs, report, sampling::SamplingArgs};
 use clap::{Args, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  inkstone chat                                     a conversation with the model inside the program
+  inkstone chat                                     a conversation with the built-in model
   inkstone chat model.gguf --system \"Be brief.\"
   inkstone chat model.gguf \"What is a GGUF file?\"   one answer, then the end
+  inkstone chat model.gguf \"Summarise this text.\" < report.txt
 
 A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
-and no space; any other is the message. Without a message each line of the standard input is one.
-/help in a conversation lists its commands.";
+and no space; any other is the message. A pipe or file on standard input follows the message,
+after an empty line; without a message each of its lines is one. /help in a conversation lists its
+commands.";
 
-/// Answers messages in the form of the model's chat template
+/// Answers messages with the model's chat template: one, or a conversation
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ChatArgs {
-    /// GGUF file, then a message [default: the model inside the program, a conversation]
-    #[arg(value_names = ["MODEL", "MESSAGE"], num_args = 0..=2)]
-    arguments: Vec<OsString>,
-    /// GGUF file
-    #[arg(short, long, value_name = "MODEL")]
-    model: Option<PathBuf>,
-    /// What the model shall keep to
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) dialogue: DialogueArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Options that concern messages and their template.
+#[derive(Args, Debug)]
+pub(crate) struct DialogueArgs {
+    /// System message: instructions that the model follows in the whole conversation
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<OsString>,
     /// File with a chat template (Jinja) instead of the model's own
@@ -38,25 +43,17 @@ pub(crate) struct ChatArgs {
     pub(crate) template_var: Vec<(String, serde_json::Value)>,
     #[command(flatten)]
     pub(crate) limits: TemplateLimitArgs,
-    /// One JSON object for each piece of text; the last of an answer has finish, seed, usage and timings
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Says more about the model and where the time went
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-    #[command(flatten)]
-    pub(crate) engine: EngineArgs,
-    #[command(flatten)]
-    pub(crate) sampling: SamplingArgs,
 }
 
-impl ChatArgs {
-    /// The model, and the message if there is one.
-    pub(crate) fn sources(&self) -> Result<(ModelSource, Option<OsString>), Error> {
-        self.sampling.check()?;
-        let (arguments, model) = (&self.arguments[..], self.model.as_deref());
-        let (model, prompt) = source::sources(&source::Given { arguments, model, prompt: None, file: None })?;
-        Ok((model, if let PromptSource::Argument(text) = prompt { Some(text) } else { None }))
+impl DialogueArgs {
+    /// The first of the options that only messages have. The limits are not among them: they ask for nothing.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--system", self.system.is_some()),
+            ("--template", self.template.is_some()),
+            ("--template-var", !self.template_var.is_empty()),
+        ];
+        options.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }
 

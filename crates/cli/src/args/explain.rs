@@ -6,7 +6,7 @@ use inkstone::Phase;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  inkstone explain                       the model inside the program, as it draws a token
+  inkstone explain                       the built-in story model, as it draws a token
   inkstone explain model.gguf --rows 8   as it draws for eight sequences at once
   inkstone explain model.gguf --prefill --isa avx2 --threads 1";
 
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// GGUF file [default: the model inside the program]
+    /// GGUF file [default: the built-in story model]
     model: Option<PathBuf>,
     /// Sequences that draw a token each, or with --prefill tokens of a prompt [default: 1; with --prefill 64, as run has them]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 0x7FFF_FFFF))]

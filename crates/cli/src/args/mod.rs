@@ -2,7 +2,9 @@
 
 mod bench;
 mod chat;
+mod complete;
 mod explain;
+mod input;
 mod number;
 mod report;
 mod run;
@@ -12,16 +14,18 @@ mod suggest;
 mod template;
 
 pub(crate) use bench::{BenchArgs, Output};
-pub(crate) use chat::{ChatArgs, sampling_line};
+pub(crate) use chat::{ChatArgs, DialogueArgs, sampling_line};
+pub(crate) use complete::{CompleteArgs, RawArgs};
 pub(crate) use explain::ExplainArgs;
-pub(crate) use run::RunArgs;
+pub(crate) use input::{InputArgs, OutputArgs};
+pub(crate) use run::{RunArgs, Way};
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
 pub(crate) use template::TemplateArgs;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use inkstone::Accuracy;
 use inkstone::kvcache::{FORMATS, Format};
@@ -29,17 +33,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  inkstone run \"Once upon a time\"                  a story by the model inside the program
-  inkstone chat model.gguf                         a conversation
-  inkstone run model.gguf \"The capital of France is\"
-  inkstone run model.gguf -f prompt.txt -n 200 --temp 0
+  inkstone run \"Once upon a time\"                  a story by the built-in model
+  inkstone run model.gguf                          a conversation
+  inkstone run model.gguf \"What is a GGUF file?\"
+  inkstone complete model.gguf \"The capital of France is\" -n 200 --temp 0
   inkstone show model.gguf --check
   inkstone explain model.gguf
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
 
 Results go to standard output, all else to standard error.
-Exit codes: 0; 1 the input is at fault; 2 the command line is; 130 interrupted.";
+Exit codes: 0 success, 1 invalid input, 2 invalid command line, 130 Ctrl-C, 143 SIGTERM.";
 
 /// Turns GGUF model files into text
 #[derive(Debug, Parser)]
@@ -52,6 +56,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Complete(CompleteArgs),
     Chat(ChatArgs),
     Template(TemplateArgs),
     Show(ShowArgs),
@@ -65,8 +70,19 @@ pub(crate) enum Command {
 impl Arguments {
     /// The arguments of this process. Help and what is wrong is printed; then the exit code comes back.
     pub(crate) fn from_command_line() -> Result<Arguments, u8> {
-        Arguments::try_parse().map_err(|e| report::report(&e))
+        Arguments::try_parse_from(with_command(std::env::args_os().collect())).map_err(|e| report::report(&e))
     }
+}
+
+/// `inkstone MODEL ..` is `inkstone run MODEL ..`. The name of a command wins over that of a file.
+fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let Some(first) = arguments.get(1) else { return arguments };
+    let is_command = || first == "help" || Arguments::command().get_subcommands().any(|c| first == c.get_name());
+    let is_model = first == "-m" || first == "--model" || source::looks_like_a_model(first);
+    if is_model && !is_command() {
+        arguments.insert(1, "run".into());
+    }
+    arguments
 }
 
 /// The engines of this build. The names live as long as the program.
@@ -186,7 +202,6 @@ pub(crate) struct CompletionsArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn parse(arguments: &[&str]) -> Result<Command, clap::Error> {
         Arguments::try_parse_from([&["inkstone"], arguments].concat()).map(|a| a.command)
@@ -277,7 +292,7 @@ mod tests {
         assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
         assert_eq!(
             line(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, chat, template, show, explain, bench, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, complete, chat, template, show, explain, bench, tokenize, logits, completions"
         );
         assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");
@@ -288,15 +303,34 @@ mod tests {
     }
 
     #[test]
+    fn a_model_without_a_command_is_run() {
+        let cases = [
+            (&["m.gguf", "Hello"][..], &["run", "m.gguf", "Hello"][..]),
+            (&["-m", "m.gguf"], &["run", "-m", "m.gguf"]),
+            (&["Cargo.toml"], &["run", "Cargo.toml"]),
+            (&["show", "m.gguf"], &["show", "m.gguf"]),
+            (&["help"], &["help"]),
+            (&["Once upon a time"], &["Once upon a time"]),
+            (&["--version"], &["--version"]),
+            (&[], &[]),
+        ];
+        for (given, wanted) in cases {
+            let line =
+                |arguments: &[&str]| ["inkstone"].iter().chain(arguments).map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(with_command(line(given)), line(wanted));
+        }
+    }
+
+    #[test]
     fn what_users_of_llama_cpp_type_works() {
         let Ok(Command::Run(args)) = parse(&[
             "run", "-m", "m.gguf", "-p", "text", "-n", "5", "-c", "128", "-t", "2", "-s", "7", "--temp", "0.5",
         ]) else {
             panic!("refused");
         };
-        let options = args.options();
+        let options = args.output.sampling.options();
         assert_eq!((options.temperature, options.seed), (Some(0.5), Some(7)));
         assert_eq!(options.max_tokens, Some(inkstone::Limit::Tokens(5)));
-        assert_eq!((args.engine.ctx, args.engine.threads), (Some(128), Some(2)));
+        assert_eq!((args.output.engine.ctx, args.output.engine.threads), (Some(128), Some(2)));
     }
 }

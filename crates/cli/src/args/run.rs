@@ -1,72 +1,121 @@
-//! Arguments of `run`.
+//! Arguments of `run`, and which of `chat` and `complete` they mean.
 
-use super::source::{self, ModelSource, PromptSource};
-use super::{EngineArgs, sampling::SamplingArgs};
+use super::{DialogueArgs, InputArgs, ModelSource, OutputArgs, RawArgs};
 use crate::Error;
 use clap::Args;
-use inkstone::Options;
-use std::ffi::OsString;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  inkstone run \"Once upon a time\"
-  inkstone run model.gguf \"Once upon a time\" -n 100 --seed 7
-  inkstone run model.gguf < prompt.txt
-  inkstone run model.gguf -p \"Q: 2+2? A:\" --temp 0 --stop \"Q:\" --json
-  inkstone run model.gguf -f turns.txt --special
+  inkstone run \"Once upon a time\"                a story by the built-in model
+  inkstone run model.gguf                        a conversation
+  inkstone run model.gguf \"What is a GGUF file?\"
+  inkstone run model.gguf \"Summarise this text.\" < report.txt
+  inkstone run model.gguf -p \"Who are you?\" --system \"You are a pirate.\" --json
 
 A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
-and no space; any other is the prompt. Of a prompt from standard input or a file, one line end at
-its end is left out.";
+and no space; any other is the prompt. A pipe or file on standard input follows the prompt, after
+an empty line. `inkstone MODEL ..` is `inkstone run MODEL ..`.
 
-/// Continues a text
+A model with a chat template answers, as with `inkstone chat`. The text is continued as it is, as
+with `inkstone complete`, if the file has no template, without a MODEL, and with --special, --raw
+or INKSTONE_RAW=1.";
+
+/// Answers a prompt with the model's chat template; continues the text if there is none
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// GGUF file, then the text to continue [default: the model inside the program, standard input]
-    #[arg(value_names = ["MODEL", "PROMPT"], num_args = 0..=2)]
-    arguments: Vec<OsString>,
-    /// GGUF file
-    #[arg(short, long, value_name = "MODEL")]
-    model: Option<PathBuf>,
-    /// The text to continue
-    #[arg(short, long, value_name = "PROMPT", allow_hyphen_values = true)]
-    prompt: Option<OsString>,
-    /// File with the text to continue
-    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
-    file: Option<PathBuf>,
-    /// Makes control tokens out of their texts in the prompt, such as <|im_start|>
-    #[arg(long)]
-    special: bool,
-    /// One JSON object for each piece of text; the last has finish, seed, usage and timings
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Says more about the model and where the time went
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-    /// Shows after the text what each kernel took, and its share of the speed of the memory
-    #[arg(long)]
-    pub(crate) profile: bool,
     #[command(flatten)]
-    pub(crate) engine: EngineArgs,
+    pub(crate) input: InputArgs,
+    /// Continues the text as it is, also if the model has a chat template
+    #[arg(long)]
+    raw: bool,
     #[command(flatten)]
-    sampling: SamplingArgs,
+    pub(crate) special: RawArgs,
+    #[command(flatten)]
+    pub(crate) dialogue: DialogueArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What `run` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// `chat`, whatever the file says.
+    Chat,
+    /// `complete`, for this reason.
+    Complete(&'static str),
+    /// `chat` if the file has a template, else `complete`.
+    ByTemplate,
 }
 
 impl RunArgs {
-    /// The model and the prompt that are meant.
-    pub(crate) fn sources(&self) -> Result<(ModelSource, PromptSource), Error> {
-        self.sampling.check()?;
-        source::sources(&source::Given {
-            arguments: &self.arguments,
-            model: self.model.as_deref(),
-            prompt: self.prompt.as_deref(),
-            file: self.file.as_deref(),
-        })
+    /// What these arguments mean for a model. `environment`: the value of `INKSTONE_RAW`.
+    pub(crate) fn way(&self, model: &ModelSource, environment: Option<&str>) -> Result<Way, Error> {
+        let raw = self.raw.then_some("--raw").or(self.special.given());
+        match (self.dialogue.given(), raw) {
+            (Some(chat), Some(raw)) => {
+                Err(Error::Usage(format!("{chat} does not go with {raw}: raw text has no messages")))
+            }
+            (Some(_), None) => Ok(Way::Chat),
+            (None, Some(raw)) => Ok(Way::Complete(raw)),
+            (None, None) if is_on(environment)? => Ok(Way::Complete("INKSTONE_RAW")),
+            (None, None) if *model == ModelSource::Embedded => Ok(Way::Complete("the built-in story model")),
+            (None, None) => Ok(Way::ByTemplate),
+        }
+    }
+}
+
+/// Whether a switch in the environment is on.
+fn is_on(value: Option<&str>) -> Result<bool, Error> {
+    match value {
+        None | Some("" | "0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(other) => Err(Error::Usage(format!("INKSTONE_RAW is {other:?}, allowed: 0, 1, false, true"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Arguments, Command};
+    use clap::Parser;
+
+    fn way(line: &str, environment: Option<&str>) -> Result<Way, String> {
+        let parsed = Arguments::try_parse_from(["inkstone", "run"].into_iter().chain(line.split_whitespace()));
+        let Ok(Command::Run(args)) = parsed.map(|a| a.command) else { panic!("{line} is refused") };
+        let (model, _) = args.input.sources().unwrap();
+        args.way(&model, environment).map_err(|e| e.to_string())
     }
 
-    /// As the library takes them.
-    pub(crate) fn options(&self) -> Options {
-        self.sampling.options().special(self.special)
+    #[test]
+    fn each_row_of_the_table_has_its_way() {
+        let story = "the built-in story model";
+        let rows = [
+            ("m.gguf Hello", None, Way::ByTemplate),
+            ("m.gguf", Some("0"), Way::ByTemplate),
+            ("m.gguf", Some(""), Way::ByTemplate),
+            ("m.gguf --raw", None, Way::Complete("--raw")),
+            ("m.gguf", Some("1"), Way::Complete("INKSTONE_RAW")),
+            ("m.gguf --special", None, Way::Complete("--special")),
+            ("Once", None, Way::Complete(story)),
+            ("Once --system x", None, Way::Chat),
+            ("m.gguf --system x", Some("1"), Way::Chat),
+            ("m.gguf --template t", None, Way::Chat),
+            ("m.gguf --template-var a=1", None, Way::Chat),
+        ];
+        for (line, environment, wanted) in rows {
+            assert_eq!(way(line, environment), Ok(wanted), "{line} {environment:?}");
+        }
+    }
+
+    #[test]
+    fn options_of_messages_do_not_go_with_those_of_raw_text() {
+        for chat in ["--system x", "--template t", "--template-var a=1"] {
+            for raw in ["--raw", "--special"] {
+                let option = chat.split(' ').next().unwrap();
+                let wanted = format!("{option} does not go with {raw}: raw text has no messages");
+                assert_eq!(way(&format!("m.gguf {chat} {raw}"), None), Err(wanted));
+            }
+        }
+        assert_eq!(way("m.gguf", Some("x")), Err("INKSTONE_RAW is \"x\", allowed: 0, 1, false, true".to_string()));
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn sources(given: &Given) -> Result<(ModelSource, PromptSource), Erro
 }
 
 /// An existing file, or what ends in `.gguf`, or has a path separator and no space.
-fn looks_like_a_model(argument: &OsStr) -> bool {
+pub(super) fn looks_like_a_model(argument: &OsStr) -> bool {
     let path = Path::new(argument);
     let text = argument.to_string_lossy();
     let like_a_path = text.contains(std::path::is_separator) && !text.contains(char::is_whitespace);

@@ -22,7 +22,7 @@ refused or failed.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TemplateArgs {
-    /// GGUF file; a vocabulary will do [default: the model inside the program]
+    /// GGUF file; a vocabulary will do [default: the built-in story model]
     pub(crate) model: Option<PathBuf>,
     /// File with a chat template (Jinja) instead of the model's own
     #[arg(long, value_name = "FILE")]

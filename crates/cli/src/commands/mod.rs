@@ -2,12 +2,14 @@
 
 pub(crate) mod bench;
 pub(crate) mod chat;
+pub(crate) mod complete;
 pub(crate) mod completions;
 mod events;
 pub(crate) mod explain;
 pub(crate) mod logits;
 mod open;
 mod profile;
+mod prompt;
 mod results;
 pub(crate) mod run;
 pub(crate) mod show;

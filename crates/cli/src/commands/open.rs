@@ -1,6 +1,6 @@
 //! Opening what the command line names.
 
-use crate::args::{EngineArgs, ModelSource, missing_model_hint};
+use crate::args::{EngineArgs, ModelSource, OutputArgs, missing_model_hint};
 use crate::error::Error;
 use crate::fault;
 use crate::signals::Signals;
@@ -9,6 +9,9 @@ use inkstone::gguf::{Gguf, OpenOptions};
 use inkstone::{Defaults, Model, ModelOptions};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Prompt tokens in one step: Ctrl-C is seen between steps.
+pub(super) const CHUNK: usize = 64;
 
 /// A model file as it is, also one that can't be run.
 pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
@@ -20,7 +23,7 @@ pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
 pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     let mut options = ModelOptions::default();
     options.engine = engine.engine.clone();
-    options.threads = engine.threads.unwrap_or(0);
+    options.threads = threads(engine.threads.unwrap_or(0));
     options.isa = engine.isa.clone();
     options.numerics = engine.numerics;
     options.ctx = engine.ctx;
@@ -30,6 +33,21 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;
     options
+}
+
+/// As many threads as were asked for, at most one per core that this process may use: with more, each waits for the others
+/// while it does not run. 64 threads on two cores take 40 times the CPU time.
+pub(super) fn threads(wanted: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(wanted, std::num::NonZero::get);
+    if wanted > cores {
+        terminal::note(&format!("note: --threads {wanted}: {cores} are used, one per available core"));
+    }
+    wanted.min(cores)
+}
+
+/// The model of a command that generates.
+pub(super) fn generating(source: &ModelSource, args: &OutputArgs, signals: &Signals) -> Result<Model, Error> {
+    model(source, options(&args.engine, CHUNK).profile(args.profile), signals)
 }
 
 /// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading.

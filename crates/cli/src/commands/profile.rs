@@ -1,4 +1,4 @@
-//! `run --profile`: where the time of the steps went.
+//! `--profile`: where the time of the steps went.
 
 use super::table::{Line, counted, figure, lines};
 use crate::terminal;

@@ -108,7 +108,7 @@ pub(super) fn summary(stream: &Stream, verbose: bool) {
 /// A line about the model.
 pub(super) fn describe(model: &Model, source: &ModelSource) {
     let name = match source {
-        ModelSource::Embedded => "the model inside the program".to_string(),
+        ModelSource::Embedded => "the built-in story model".to_string(),
         ModelSource::File(path) => path.display().to_string(),
     };
     let (engine, context) = (&model.engine().caps().name, model.config().context);

@@ -1,6 +1,6 @@
 //! `chat`: one answer, conversations, commands.
 
-use crate::common::{run, run_with_input, story};
+use crate::common::{run, run_with_input, story, write_story_without_template};
 
 #[test]
 fn a_message_gets_one_answer() {
@@ -102,18 +102,9 @@ fn variables_reach_the_template_and_d05_none_takes_the_place_of_what_it_has() {
 fn a_model_without_a_template_says_once_that_a_plain_form_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain.gguf");
-    let (mut bytes, key) = (std::fs::read(story()).unwrap(), b"tokenizer.chat_template");
-    let at = bytes.windows(key.len()).position(|part| part == key).unwrap();
-    bytes[at + key.len() - 1] = b'_';
-    std::fs::write(&file, bytes).unwrap();
+    write_story_without_template(&file);
     let ran = run_with_input(&["chat", file.to_str().unwrap(), "-n", "3"], b"Hello\nHello\n").succeeded();
     let note = "note: the model has no chat template; a plain form is used, a line `role: content` each";
     assert_eq!(ran.stderr.lines().filter(|line| *line == note).count(), 1, "{}", ran.stderr);
     assert!(!run(&["chat", "Hello", "-n", "1"]).succeeded().stderr.contains("plain form"));
-}
-
-#[test]
-fn run_says_that_chat_exists() {
-    let ran = run(&["run", "Once", "-n", "1"]).succeeded();
-    assert_eq!(ran.stderr.lines().filter(|l| l.contains("inkstone chat")).count(), 1, "{}", ran.stderr);
 }

@@ -16,7 +16,7 @@ fn every_command(file: &Path) {
         "show \"$FILE\" --check",
         "show \"$FILE\" --json",
         "tokenize \"$FILE\" 'Once upon a time' --ids",
-        "run -m \"$FILE\" -p 'Once upon a time' -n 2",
+        "complete -m \"$FILE\" -p 'Once upon a time' -n 2",
         "logits \"$FILE\" --ids 1 --out /dev/null",
     ];
     for command in commands {
@@ -55,7 +55,7 @@ fn changed_heads_end_with_a_documented_code() {
         let mut changed = original.clone();
         changed[at] ^= 0x81;
         std::fs::write(&path, changed).unwrap();
-        let ran = run_in_four_gigabytes("run -m \"$FILE\" -p 'Once upon a time' -n 2", &path);
+        let ran = run_in_four_gigabytes("complete -m \"$FILE\" -p 'Once upon a time' -n 2", &path);
         assert!(matches!(ran.code, Some(0..=2)), "byte {at}: {:?} {}", ran.code, ran.stderr);
         assert!(!ran.stderr.contains("a bug in inkstone"), "byte {at}: {}", ran.stderr);
     }

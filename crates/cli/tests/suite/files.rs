@@ -25,7 +25,7 @@ fn file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 fn refused_by_all(path: &Path, wanted: &str) {
     let out = path.with_extension("npy");
     let commands: [&[&str]; 4] = [
-        &["run", "-m", text(path), "-p", "Hi"],
+        &["complete", "-m", text(path), "-p", "Hi"],
         &["show", text(path)],
         &["tokenize", text(path), "Hi"],
         &["logits", text(path), "--ids", "1", "--out", text(&out)],
@@ -104,7 +104,7 @@ fn a11_a14_what_can_not_be_run_is_listed_by_show() {
     assert_eq!(json["tensors"][2]["name"], "line\nbreak");
     assert_eq!(json["unusable"][0]["name"], "token_embd.weight");
     assert_eq!(json["runs"], false);
-    assert_eq!(run(&["run", "-m", text(&path), "-p", "Hi"]).code, Some(1));
+    assert_eq!(run(&["complete", "-m", text(&path), "-p", "Hi"]).code, Some(1));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a17_bytes_after_the_last_tensor_are_shown() {
     let path = file(folder.path(), "longer.gguf", &longer);
     let shown = run(&["show", text(&path)]).succeeded();
     assert!(shown.text().contains("100 bytes after the last tensor"), "{}", shown.text());
-    run(&["run", "-m", text(&path), "-p", "Hi", "-n", "2"]).succeeded();
+    run(&["complete", "-m", text(&path), "-p", "Hi", "-n", "2"]).succeeded();
 }
 
 /// The file is cut to less than a page once the program has begun to write text.
@@ -126,7 +126,7 @@ fn a19_a_file_that_shrinks_while_it_is_mapped_ends_as_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "shrinks.gguf", &std::fs::read(story()).unwrap());
     let mut command = program();
-    command.args(["run", "-m", text(&path), "-p", "Hi", "-c", "512", "--json", "--mmap"]);
+    command.args(["complete", "-m", text(&path), "-p", "Hi", "-c", "512", "--json", "--mmap"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 20]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
@@ -145,7 +145,7 @@ fn b01_an_unknown_architecture_is_named_with_the_known_ones() {
     metadata.insert("general.architecture", "quill");
     write_gguf(&path, &metadata, vec![TensorSpec::new("x", DType::F32, &[2])]);
     for wanted in ["quill", "llama"] {
-        run(&["run", "-m", text(&path), "-p", "Hi"]).refused(1, wanted);
+        run(&["complete", "-m", text(&path), "-p", "Hi"]).refused(1, wanted);
     }
     assert!(run(&["show", text(&path)]).succeeded().text().contains("architecture  quill"));
 }
@@ -168,7 +168,7 @@ fn b03_tensors_that_the_model_does_not_use_are_listed() {
 
 #[test]
 fn b04_a_context_beyond_memory_is_refused_with_the_bytes() {
-    run(&["run", "Hi", "-c", "1073741824"]).refused(1, "the largest that fits");
+    run(&["complete", "Hi", "-c", "1073741824"]).refused(1, "the largest that fits");
 }
 
 /// A file with holes.
@@ -189,12 +189,12 @@ fn weights_beyond_memory_are_refused_with_the_option_that_helps() {
     let file = std::fs::File::create(&path).unwrap();
     inkstone::gguf::Writer::new(&file, &metadata, specs.collect()).unwrap();
     file.set_len(5 << 30).unwrap();
-    common::run_in_four_gigabytes("run \"$FILE\" Hi", &path).refused(1, "--mmap reads them from the file");
+    common::run_in_four_gigabytes("complete \"$FILE\" Hi", &path).refused(1, "--mmap reads them from the file");
 }
 
 #[test]
 fn a_context_above_the_trained_one_is_a_note() {
-    let ran = run(&["run", "Hi", "-c", "600", "-n", "1"]).succeeded();
+    let ran = run(&["complete", "Hi", "-c", "600", "-n", "1"]).succeeded();
     assert!(ran.stderr.lines().next().unwrap().starts_with("note: a context of 600 tokens"), "{}", ran.stderr);
 }
 
@@ -234,7 +234,7 @@ fn b07_a_vocabulary_can_be_shown_and_tokenized_but_not_run() {
         run(&["tokenize", text(&path), "ab"]).succeeded().text(),
         "      0  \"<s>\"\n     65  \"a\"\n     66  \"b\"\n"
     );
-    run(&["run", "-m", text(&path), "-p", "ab"]).refused(1, "no tensors");
+    run(&["complete", "-m", text(&path), "-p", "ab"]).refused(1, "no tensors");
 }
 
 #[test]
@@ -257,11 +257,11 @@ fn c06_text_that_is_no_utf8_is_refused_with_the_offset() {
     ];
     for (input, wanted) in cases {
         run_with_input(&["tokenize", text(&story)], input).refused(1, wanted);
-        run_with_input(&["run", "-m", text(&story)], input).refused(1, wanted);
+        run_with_input(&["complete", "-m", text(&story)], input).refused(1, wanted);
     }
     let folder = tempfile::tempdir().unwrap();
     let prompt = file(folder.path(), "prompt.txt", b"Once \xC3(");
-    run(&["run", "-f", text(&prompt)]).refused(1, "prompt.txt: not UTF-8 at byte 5");
+    run(&["complete", "-f", text(&prompt)]).refused(1, "prompt.txt: not UTF-8 at byte 5");
     run_with_input(&["tokenize", text(&story)], b"a\0b").succeeded();
 }
 
@@ -272,7 +272,7 @@ fn c06_an_argument_that_is_no_utf8_is_refused_with_the_offset() {
     use std::os::unix::ffi::OsStrExt;
     let broken = OsStr::from_bytes(b"Hi \xFF");
     let story = story();
-    run(&[OsStr::new("run"), broken]).refused(1, "the prompt: not UTF-8 at byte 3");
+    run(&[OsStr::new("complete"), broken]).refused(1, "the prompt: not UTF-8 at byte 3");
     run(&[OsStr::new("tokenize"), story.as_os_str(), broken]).refused(1, "the text: not UTF-8 at byte 3");
 }
 
@@ -285,7 +285,7 @@ fn c08_more_text_than_is_allowed_is_refused() {
     run_with_input(&["tokenize", text(&story), "--max-bytes", "10"], &text_of(10)).succeeded();
     run(&["tokenize", text(&story), "--max-bytes", "2", "abc"]).refused(1, "3 bytes");
     // 64 bytes for each of the 512 tokens of the context
-    run_with_input(&["run", "-m", text(&story)], &text_of(64 * 512 + 1)).refused(1, "more than 32768 bytes");
+    run_with_input(&["complete", "-m", text(&story)], &text_of(64 * 512 + 1)).refused(1, "more than 32768 bytes");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn c09_a_prompt_without_tokens() {
     let original = inkstone::gguf::Gguf::open(&story, &Default::default()).unwrap();
     let specs = original.tensors().iter().map(|t| TensorSpec::new(t.name.clone(), t.dtype.known().unwrap(), &t.dims));
     write_gguf(&path, &metadata, specs.collect());
-    run(&["run", "-m", text(&path), "-p", ""]).refused(1, "the prompt has no tokens");
+    run(&["complete", "-m", text(&path), "-p", ""]).refused(1, "the prompt has no tokens");
     assert_eq!(run(&["tokenize", text(&path), "", "--ids"]).succeeded().text(), "[]\n");
     assert_eq!(run(&["tokenize", text(&path), ""]).succeeded().text(), "");
     assert_eq!(run_with_input(&["tokenize", text(&path), "--ids"], b"").succeeded().text(), "[]\n");

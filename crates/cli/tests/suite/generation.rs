@@ -5,7 +5,7 @@ use inkstone::kvcache::Format;
 use inkstone::{Model, ModelOptions};
 use serde_json::Value;
 
-const GREEDY: [&str; 6] = ["run", "--temp", "0", "-n", "12", "-p"];
+const GREEDY: [&str; 6] = ["complete", "--temp", "0", "-n", "12", "-p"];
 
 fn greedy(prompt: &str, more: &[&str]) -> common::Ran {
     run(&[&GREEDY[..], &[prompt], more].concat())
@@ -44,18 +44,18 @@ fn every_way_to_give_model_and_prompt_gives_the_same_text() {
     let wanted = greedy("Once upon a time", &[]).succeeded().stdout;
     let options = ["--temp", "0", "-n", "12"];
     let ways: [&[&str]; 6] = [
-        &["run", "Once upon a time"],
-        &["run", story, "Once upon a time"],
-        &["run", story, "-p", "Once upon a time"],
-        &["run", "-m", story, "Once upon a time"],
-        &["run", story, "-f", file.to_str().unwrap()],
-        &["run", "-f", file.to_str().unwrap(), "--engine", "cpu", "-t", "1"],
+        &["complete", "Once upon a time"],
+        &["complete", story, "Once upon a time"],
+        &["complete", story, "-p", "Once upon a time"],
+        &["complete", "-m", story, "Once upon a time"],
+        &["complete", story, "-f", file.to_str().unwrap()],
+        &["complete", "-f", file.to_str().unwrap(), "--engine", "cpu", "-t", "1"],
     ];
     for way in ways {
         assert_eq!(run(&[way, &options].concat()).succeeded().stdout, wanted, "{way:?}");
     }
     for input in ["Once upon a time", "Once upon a time\n", "Once upon a time\r\n"] {
-        let ran = run_with_input(&[&["run", story], &options[..]].concat(), input.as_bytes());
+        let ran = run_with_input(&[&["complete", story], &options[..]].concat(), input.as_bytes());
         assert_eq!(ran.succeeded().stdout, wanted, "{input:?}");
     }
 }
@@ -66,7 +66,7 @@ fn control_tokens_are_in_a_prompt_if_asked_for() {
     let turn = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
     let answer = run(&["chat", "Hello", "--temp", "0"]).succeeded();
     for prompt in [turn.to_string(), format!("<|startoftext|>{turn}")] {
-        let ran = run(&["run", "--special", "--temp", "0", "-p", &prompt]).succeeded();
+        let ran = run(&["complete", "--special", "--temp", "0", "-p", &prompt]).succeeded();
         assert_eq!(format!("{}\n", ran.text()), answer.text(), "{prompt:?}");
     }
     let tokens = |prompt: &str, more: &[&str]| {
@@ -121,25 +121,25 @@ fn fusions_can_be_switched_off_by_name() {
         let found = greedy("Once upon a time", &["--without-fusion", name]).succeeded().stdout;
         assert_eq!(found, wanted, "without {name}");
     }
-    run(&["run", "--without-fusion", "tea", "Hi"]).refused(2, "--without-fusion \"tea\": allowed: map, ");
+    run(&["complete", "--without-fusion", "tea", "Hi"]).refused(2, "--without-fusion \"tea\": allowed: map, ");
 }
 
 #[test]
 fn a_seed_gives_its_text_again_and_no_seed_is_shown() {
-    let first = run(&["run", "Once upon a time", "-n", "20", "--json"]).succeeded();
+    let first = run(&["complete", "Once upon a time", "-n", "20", "--json"]).succeeded();
     let end = lines(&first).pop().unwrap();
     let seed = end["seed"].to_string();
-    let again = run(&["run", "Once upon a time", "-n", "20", "--seed", &seed, "--json"]).succeeded();
+    let again = run(&["complete", "Once upon a time", "-n", "20", "--seed", &seed, "--json"]).succeeded();
     let ids = |ran: &common::Ran| lines(ran).iter().map(|o| o["ids"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&first), ids(&again));
 }
 
 #[test]
 fn e03_a_prompt_longer_than_the_context_is_refused_with_both_numbers() {
-    let ran = run(&["run", "-c", "16", "-p", &"word ".repeat(30)]);
+    let ran = run(&["complete", "-c", "16", "-p", &"word ".repeat(30)]);
     ran.refused(1, "16");
     assert!(ran.stderr.contains("the prompt has "), "{}", ran.stderr);
-    let full = run(&["run", "-c", "16", "--temp", "0", "--json", "Once upon a time"]).succeeded();
+    let full = run(&["complete", "-c", "16", "--temp", "0", "--json", "Once upon a time"]).succeeded();
     let finish = lines(&full).pop().unwrap()["finish"].clone();
     assert_eq!(finish, "length");
     assert!(full.stderr.contains("finish context full"), "{}", full.stderr);
@@ -197,7 +197,7 @@ fn every_instruction_set_gives_the_same_logits_and_one_that_is_not_here_is_refus
         }
     }
     assert_eq!(logits("sse9"), None);
-    let reference = run(&["run", "Hi", "--engine", "reference", "--isa", "portable"]);
+    let reference = run(&["complete", "Hi", "--engine", "reference", "--isa", "portable"]);
     reference.refused(2, "engine reference has no instruction set portable here; there are: none");
 }
 
@@ -217,9 +217,9 @@ fn logits_of_ids_outside_the_vocabulary_are_refused() {
 #[test]
 fn four_gigabytes_of_address_space_are_enough() {
     let limited = |arguments: &str| common::run_in_four_gigabytes(arguments, std::path::Path::new(""));
-    limited("run 'Once upon a time' -n 5").succeeded();
-    limited("run 'Once upon a time' -n 5 -c 1073741824").refused(1, "the largest that fits");
-    limited("run /dev/zero Hi").refused(1, "a character device");
+    limited("complete 'Once upon a time' -n 5").succeeded();
+    limited("complete 'Once upon a time' -n 5 -c 1073741824").refused(1, "the largest that fits");
+    limited("complete /dev/zero Hi").refused(1, "a character device");
     limited("tokenize /dev/null Hi").refused(1, "a character device");
-    limited("run -f /dev/zero").refused(1, "/dev/zero: more than 32768 bytes");
+    limited("complete -f /dev/zero").refused(1, "/dev/zero: more than 32768 bytes");
 }

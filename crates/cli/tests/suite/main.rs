@@ -10,5 +10,6 @@ mod files;
 mod generation;
 mod interrupts;
 mod output;
+mod run;
 mod template;
 mod terminal;

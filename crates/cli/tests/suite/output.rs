@@ -20,10 +20,10 @@ fn e07_a_closed_pipe_ends_the_program_quietly() {
     let story = story();
     let commands: [&[&str]; 4] = [
         // Several times what a pipe holds: it is not at its end when the reader goes.
-        &["run", "Once upon a time", "--json", "--seed", "3", "--logprobs", "20"],
+        &["complete", "Once upon a time", "--json", "--seed", "3", "--logprobs", "20"],
         &["show", story.to_str().unwrap()],
         &["completions", "bash"],
-        &["run", "--help"],
+        &["complete", "--help"],
     ];
     for command in commands {
         let mut child = program().args(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -57,7 +57,7 @@ fn a_pipe_with_a_name_gets_the_bytes_that_a_file_gets() {
 fn e07_a_full_disk_is_an_error() {
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     let story = story();
-    for command in [&["run", "Once", "-n", "3"][..], &["show", story.to_str().unwrap()], &["--help"]] {
+    for command in [&["complete", "Once", "-n", "3"][..], &["show", story.to_str().unwrap()], &["--help"]] {
         let ran = Ran::from(program().args(command).stdout(full()).output().unwrap());
         ran.refused(1, "standard output: can't write: ");
     }

@@ -1,6 +1,7 @@
 //! `bench --kernels`: every kernel that takes a case is timed; the chosen one should be about the fastest.
 
 use crate::args::BenchArgs;
+use crate::commands::open;
 use crate::{Error, output};
 use inkstone::compute::conformance::speed;
 use inkstone::engines;
@@ -10,7 +11,7 @@ pub(super) fn time(args: &BenchArgs) -> Result<(), Error> {
     let &[threads] = threads else {
         return Err(Error::Usage("--kernels takes one number of --threads".to_owned()));
     };
-    let engine = engines::open(args.engine(), &args.engine_options(threads))?;
+    let engine = engines::open(args.engine(), &args.engine_options(open::threads(threads)))?;
     let mut printed = Ok(());
     let choices = speed::run(&*engine, |choice| {
         if printed.is_ok() {

@@ -6,6 +6,7 @@ mod report;
 mod rows;
 mod slices;
 
+use super::open;
 use crate::args::BenchArgs;
 use crate::signals::Signals;
 use crate::{Error, terminal};
@@ -29,7 +30,7 @@ pub(crate) fn bench(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     }
     let mut report = Report::new(args.output);
     for &threads in args.thread_counts() {
-        tests(args, threads, signals, &mut report)?;
+        tests(args, open::threads(threads), signals, &mut report)?;
     }
     report.end()
 }

@@ -1,6 +1,7 @@
 //! The lines of a conversation: edited on a terminal, read from a pipe.
 
 use crate::Error;
+use crate::commands::prompt::RULE;
 use crate::input;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
@@ -65,7 +66,7 @@ fn read(reader: impl BufRead, limit: u64) -> Result<Option<String>, Error> {
         }
     }
     if bytes.len() as u64 > limit {
-        return Err(Error::TextTooLong { name: name(), limit, rule: "64 for each token of the context" });
+        return Err(Error::TextTooLong { name: name(), limit, rule: RULE });
     }
     input::text("standard input", &bytes).map(|text| Some(text.to_string()))
 }

@@ -5,9 +5,10 @@ mod lines;
 mod saved;
 
 use super::open;
+use super::profile;
+use super::prompt::{Prompt, most_bytes};
 use super::results::{Results, describe, summary};
-use super::run::{CHUNK, PROMPT_BYTES_A_TOKEN};
-use crate::args::{ChatArgs, SamplingArgs};
+use crate::args::{ChatArgs, DialogueArgs, ModelSource, OutputArgs, PromptSource, SamplingArgs};
 use crate::input::{self, Input};
 use crate::signals::Signals;
 use crate::{Error, terminal};
@@ -17,29 +18,65 @@ use inkstone::{ChatTemplate, Dialogue, FinishReason, Model};
 use lines::Lines;
 
 pub(crate) fn chat(args: &ChatArgs, signals: &Signals) -> Result<(), Error> {
-    let (source, message) = args.sources()?;
-    let message = message.as_deref().map(|text| input::argument("the message", text)).transpose()?;
-    let system = args.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
-    let given = args.template.as_deref().map(Input::open).transpose()?;
-    let given = given.map(|input| input.read(MAX_SOURCE as u64, "of a template")).transpose()?;
-    let model = open::model(&source, open::options(&args.engine, CHUNK), signals)?;
-    if args.verbose {
-        describe(&model, &source);
+    let (source, message) = args.input.sources()?;
+    args.output.sampling.check()?;
+    // Without a message the lines of standard input are messages.
+    let message = if message == PromptSource::Stdin { None } else { Some(Prompt::open(&message)?) };
+    let chat = Chat::open(&args.dialogue, &args.output)?;
+    let model = open::generating(&source, &args.output, signals)?;
+    let message = message.map(|prompt| prompt.read(&model)).transpose()?;
+    chat.talk(&model, &source, message.as_deref(), signals)
+}
+
+/// The arguments of a conversation, with the texts and files that they name.
+pub(super) struct Chat<'a> {
+    system: Option<&'a str>,
+    template: Option<String>,
+    dialogue: &'a DialogueArgs,
+    args: &'a OutputArgs,
+}
+
+impl<'a> Chat<'a> {
+    /// Reads the files, before a model is loaded in vain.
+    pub(super) fn open(dialogue: &'a DialogueArgs, args: &'a OutputArgs) -> Result<Chat<'a>, Error> {
+        let system = dialogue.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
+        let template = dialogue.template.as_deref().map(Input::open).transpose()?;
+        let template = template.map(|input| input.read(MAX_SOURCE as u64, "of a template")).transpose()?;
+        Ok(Chat { system, template, dialogue, args })
     }
-    let template = template(&model, given)?;
-    if template.is_plain() {
-        terminal::note("note: the model has no chat template; a plain form is used, a line `role: content` each");
-    }
-    let mut dialogue = Dialogue::new(&model, template);
-    dialogue.set_system(system);
-    let (sampling, one) = (args.sampling.clone(), message.is_some());
-    let mut conversation = Conversation { dialogue, sampling, one, args, signals };
-    match message {
-        Some(message) => {
-            let _watch = signals.watch();
-            conversation.answer(message)
+
+    /// Answers a message, or without one the lines of standard input.
+    pub(super) fn talk(
+        self,
+        model: &Model,
+        source: &ModelSource,
+        message: Option<&str>,
+        signals: &Signals,
+    ) -> Result<(), Error> {
+        if self.args.verbose {
+            describe(model, source);
         }
-        None => conversation.go_on(&model),
+        let template = template(model, self.template)?;
+        if template.is_plain() {
+            terminal::note("note: the model has no chat template; a plain form is used, a line `role: content` each");
+        }
+        let mut dialogue = Dialogue::new(model, template);
+        dialogue.set_system(self.system);
+        let sampling = self.args.sampling.clone();
+        let one = message.is_some();
+        let mut conversation =
+            Conversation { dialogue, sampling, one, settings: self.dialogue, args: self.args, signals };
+        let result = match message {
+            Some(message) => {
+                let _watch = signals.watch();
+                conversation.answer(message)
+            }
+            None => conversation.go_on(model),
+        };
+        if self.args.profile {
+            profile::print(model);
+        }
+        result
     }
 }
 
@@ -64,15 +101,15 @@ struct Conversation<'a> {
     sampling: SamplingArgs,
     /// There is one answer only.
     one: bool,
-    args: &'a ChatArgs,
+    settings: &'a DialogueArgs,
+    args: &'a OutputArgs,
     signals: &'a Signals,
 }
 
 impl Conversation<'_> {
     /// Message after message, until the input ends.
     fn go_on(&mut self, model: &Model) -> Result<(), Error> {
-        let limit = (model.config().context as u64).saturating_mul(PROMPT_BYTES_A_TOKEN);
-        let mut lines = Lines::new(limit)?;
+        let mut lines = Lines::new(most_bytes(model))?;
         let terminal = lines.is_terminal();
         if terminal {
             terminal::note("/help lists the commands; Ctrl-D ends");
@@ -101,7 +138,7 @@ impl Conversation<'_> {
             };
             match result {
                 // On a terminal the signal meant the answer, and a person may try again.
-                Err(Error::Interrupted) if terminal => self.signals.renew(),
+                Err(Error::Interrupted) if terminal && !self.signals.terminated() => self.signals.renew(),
                 Err(e) if terminal && !matches!(e, Error::Output(_)) => e.tell(),
                 result => result?,
             }
@@ -111,8 +148,8 @@ impl Conversation<'_> {
 
     fn answer(&mut self, message: &str) -> Result<(), Error> {
         let mut options = self.sampling.options().cancel(self.signals.cancel());
-        options.template_vars.clone_from(&self.args.template_var);
-        options.template_limits = self.args.limits.limits();
+        options.template_vars.clone_from(&self.settings.template_var);
+        options.template_limits = self.settings.limits.limits();
         let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
         if turn.forgotten > 0 {
             let turns = match turn.forgotten {

@@ -4,8 +4,7 @@ mod json;
 mod layers;
 mod text;
 
-use super::open;
-use super::run::CHUNK;
+use super::open::{self, CHUNK};
 use crate::args::ExplainArgs;
 use crate::signals::Signals;
 use crate::terminal::printable;

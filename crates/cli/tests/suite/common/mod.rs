@@ -103,6 +103,14 @@ pub fn story() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../inkstone/assets/story-5m-q8_0.gguf")
 }
 
+/// The same model in a file without a chat template: its key is one that nobody reads.
+pub fn write_story_without_template(path: &Path) {
+    let (mut bytes, key) = (std::fs::read(story()).unwrap(), b"tokenizer.chat_template");
+    let at = bytes.windows(key.len()).position(|part| part == key).unwrap();
+    bytes[at + key.len() - 1] = b'_';
+    std::fs::write(path, bytes).unwrap();
+}
+
 /// A file with these keys and zeros as tensors.
 pub fn write_gguf(path: &Path, metadata: &Metadata, tensors: Vec<TensorSpec>) {
     let bytes: usize = tensors.iter().map(|t| bytes(t.dtype, &t.dims)).sum();

@@ -1,0 +1,42 @@
+//! Arguments of `complete`.
+
+use super::{InputArgs, OutputArgs};
+use clap::Args;
+
+const EXAMPLES: &str = "Examples:
+  inkstone complete \"Once upon a time\"
+  inkstone complete model.gguf \"The capital of France is\" -n 100 --seed 7
+  inkstone complete model.gguf < prompt.txt
+  inkstone complete model.gguf -p \"Q: 2+2? A:\" --temp 0 --stop \"Q:\" --json
+  inkstone complete model.gguf -f turns.txt --special
+
+A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
+and no space; any other is the prompt. The last line end of standard input or of a file is left
+out. A pipe or file on standard input follows a prompt that is given, after an empty line.";
+
+/// Continues a text as it is, without a chat template
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompleteArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Options that concern raw text only: with one of them `run` continues the text as it is.
+#[derive(Args, Debug)]
+pub(crate) struct RawArgs {
+    /// Makes control tokens out of their texts in the prompt, such as <|im_start|>
+    #[arg(long)]
+    pub(crate) special: bool,
+}
+
+impl RawArgs {
+    /// The first of these options that is given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        self.special.then_some("--special")
+    }
+}

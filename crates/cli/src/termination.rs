@@ -1,0 +1,75 @@
+//! SIGTERM and SIGHUP: told from Ctrl-C, then handled like it. And a terminal that is left as it was.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// Whether SIGTERM or SIGHUP came.
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the system, rather than a person at the terminal, asked the program to end.
+pub(crate) fn requested() -> bool {
+    TERMINATED.load(SeqCst)
+}
+
+/// Installs the handlers.
+#[cfg(all(unix, not(inkstone_portable)))]
+pub(crate) fn install() {
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: an all-zero `sigaction` is a valid value of this plain C struct: no flags, an empty mask.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = terminate as extern "C" fn(libc::c_int) as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: `action` is initialised, and its handler calls only what POSIX lists as async-signal-safe.
+        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    }
+}
+
+/// The thread that waits for Ctrl-C does the rest.
+#[cfg(all(unix, not(inkstone_portable)))]
+extern "C" fn terminate(_signal: libc::c_int) {
+    TERMINATED.store(true, SeqCst);
+    // SAFETY: `raise` is async-signal-safe, and SIGINT has a handler.
+    unsafe { libc::raise(libc::SIGINT) };
+}
+
+/// Elsewhere such signals end the program as the system likes.
+#[cfg(any(not(unix), inkstone_portable))]
+pub(crate) fn install() {}
+
+/// The modes of the terminal at the start. A line editor changes them while it waits for a line; a signal that ends the
+/// program then must not leave them changed.
+pub(crate) struct TerminalModes {
+    #[cfg(all(unix, not(inkstone_portable)))]
+    modes: Option<libc::termios>,
+}
+
+#[cfg(all(unix, not(inkstone_portable)))]
+impl TerminalModes {
+    /// The modes of standard input now, if it is a terminal.
+    pub(crate) fn now() -> TerminalModes {
+        // SAFETY: an all-zero `termios` is a valid value of this plain C struct.
+        let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: `modes` is a valid place for the result; a descriptor that is not a terminal is an error value.
+        let known = unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut modes) } == 0;
+        TerminalModes { modes: known.then_some(modes) }
+    }
+
+    /// Sets them again.
+    pub(crate) fn restore(&self) {
+        if let Some(modes) = &self.modes {
+            // SAFETY: the modes are those that `tcgetattr` gave for the same descriptor.
+            unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, modes) };
+        }
+    }
+}
+
+#[cfg(any(not(unix), inkstone_portable))]
+impl TerminalModes {
+    /// Elsewhere nothing is known of them.
+    pub(crate) fn now() -> TerminalModes {
+        TerminalModes {}
+    }
+
+    /// Does nothing.
+    pub(crate) fn restore(&self) {}
+}
