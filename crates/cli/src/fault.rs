@@ -44,12 +44,20 @@ extern "C" fn abort(_signal: libc::c_int) {
     end(b"")
 }
 
-/// Writes and ends: no destructors, no locks.
+/// Writes and ends: no destructors, no locks, no allocation.
 #[cfg(all(unix, not(inkstone_portable)))]
-fn end(line: &[u8]) -> ! {
+pub(crate) fn end(line: &[u8]) -> ! {
     // SAFETY: `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         libc::_exit(crate::error::INPUT.into())
     }
+}
+
+/// The same with the standard library.
+#[cfg(any(not(unix), inkstone_portable))]
+pub(crate) fn end(line: &[u8]) -> ! {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(line);
+    std::process::exit(crate::error::INPUT.into())
 }

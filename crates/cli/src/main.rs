@@ -3,6 +3,7 @@
 //! Standard output carries the result and nothing else. Exit codes: 0; 1 an input or the machine is at fault; 2 the
 //! command line is; 130 ended by Ctrl-C; 143 by SIGTERM.
 
+mod allocator;
 mod args;
 mod commands;
 mod error;

@@ -303,3 +303,28 @@ fn c09_a_prompt_without_tokens() {
     assert_eq!(run(&["tokenize", text(&path), ""]).succeeded().text(), "");
     assert_eq!(run_with_input(&["tokenize", text(&path), "--ids"], b"").succeeded().text(), "[]\n");
 }
+
+/// Whatever the address space: the text, or one line that says what is missing.
+#[cfg(target_os = "linux")]
+#[test]
+fn little_memory_is_one_line_or_the_text() {
+    let limits = (40..100).step_by(4).chain((100..=600).step_by(50));
+    let mut refused = 0;
+    for megabytes in limits {
+        let mut shell = std::process::Command::new("sh");
+        shell.env("INKSTONE", program().get_program()).stdin(std::process::Stdio::null());
+        shell.arg("-c").arg(format!("ulimit -v {megabytes}000; exec \"$INKSTONE\" complete Once -n 2 -t 1"));
+        let ran: common::Ran = shell.output().unwrap().into();
+        let lines = ran.stderr.lines().filter(|line| !line.starts_with("note: ")).count();
+        assert_eq!(lines, 1, "{megabytes} MB: {}", ran.stderr);
+        match ran.code {
+            Some(0) => assert!(ran.stderr.contains("finish length"), "{megabytes} MB: {}", ran.stderr),
+            code => {
+                assert_eq!(code, Some(1), "{megabytes} MB: {}", ran.stderr);
+                assert!(ran.stderr.starts_with("error: "), "{megabytes} MB: {}", ran.stderr);
+                refused += 1;
+            }
+        }
+    }
+    assert!((1..20).contains(&refused), "{refused} refused");
+}
