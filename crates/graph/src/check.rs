@@ -1,5 +1,5 @@
-//! An independent check of what the passes made. It knows nothing of lifetimes or graphs: it walks the finished plan
-//! and remembers which value lies on each byte.
+//! An independent check of the result of the passes. It does not use lifetimes or graphs: it visits the steps of the
+//! finished plan and records the value that each byte holds.
 
 use crate::passes::memory::ALIGN;
 use crate::{Error, Result};
@@ -7,11 +7,11 @@ use inkstone_compute::{Arg, Plan, Region, Step};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// That every step of a plan finds the values that it names, on all of their bytes, and that its results lie on none of
-/// its operands. For plans of one graph: a linked plan names a port's value twice.
+/// Checks that every step of a plan finds all bytes of its operands, and that its results do not overlap its operands.
+/// Only for plans of one graph: a linked plan names the value of a port twice.
 ///
 /// # Errors
-/// [`Error::Memory`] with the first step that does not.
+/// [`Error::Memory`] with the first step that fails the check.
 pub fn check(plan: &Plan) -> Result<()> {
     let mut owners = Owners::default();
     for (i, step) in plan.steps.iter().enumerate() {
@@ -52,7 +52,7 @@ fn step_finds_its_values(plan: &Plan, step: &Step, owners: &mut Owners) -> Resul
     Ok(())
 }
 
-/// Which value lies on which bytes: ranges that don't overlap, by their first byte.
+/// The value in each range of bytes. The ranges do not overlap, and are indexed by their first byte.
 #[derive(Default)]
 struct Owners(BTreeMap<(Region, u64), (u64, u32)>);
 
@@ -74,11 +74,11 @@ impl Owners {
         self.0.insert((a.region, range.start), (range.end, a.value));
     }
 
-    /// What nobody wrote comes from outside, but not in the arena.
+    /// Checks a read. Bytes that no step wrote are inputs, except in the arena.
     fn read(&mut self, a: &Arg, range: Range<u64>) -> Result<(), String> {
         let found: Vec<(u64, u64, u32)> = self.overlapping(a.region, &range).collect();
         let wrong =
-            |at: u64, what: String| Err(format!("reads %{} from {} byte {at}, where {what} lies", a.value, a.region));
+            |at: u64, what: String| Err(format!("reads %{} from {} byte {at}, which holds {what}", a.value, a.region));
         if let Some((start, _, value)) = found.iter().find(|(_, _, value)| *value != a.value) {
             return wrong(*start.max(&range.start), format!("%{value}"));
         }
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn a_value_under_another_is_found() {
-        let expected = "plan p, step 2 (map): reads %0 from arena byte 64, where %1 lies";
+        let expected = "plan p, step 2 (map): reads %0 from arena byte 64, which holds %1";
         assert_eq!(fault(&[(&[], (0, 0)), (&[], (64, 1)), (&[(0, 0)], (256, 2))]), expected);
         assert_eq!(
             fault(&[(&[], (0, 0)), (&[(0, 0)], (64, 1))]),
-            "plan p, step 1 (map): reads %0 from arena byte 64, where %1 lies"
+            "plan p, step 1 (map): reads %0 from arena byte 64, which holds %1"
         );
     }
 
     #[test]
     fn what_nobody_wrote_is_found() {
-        assert!(fault(&[(&[(0, 0)], (128, 1))]).contains("reads %0 from arena byte 0, where no value lies"));
+        assert!(fault(&[(&[(0, 0)], (128, 1))]).contains("reads %0 from arena byte 0, which holds no value"));
         assert!(
             fault(&[(&[], (0, 0)), (&[], (128, 0)), (&[(64, 0)], (256, 2)), (&[(192, 0)], (0, 3))])
                 .contains("byte 256")
@@ -187,7 +187,7 @@ mod tests {
         check(&p).unwrap();
         p.steps[1].args[0].value = 0;
         let error = check(&p).unwrap_err().to_string();
-        assert_eq!(error, "plan p, step 1 (map): reads %0 from state0 byte 0, where %1 lies");
+        assert_eq!(error, "plan p, step 1 (map): reads %0 from state0 byte 0, which holds %1");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const BEFORE_SELECT: &[(&str, Pass)] = &[("simplify", simplify)];
 /// a `quantize` in; [`memory`], [`lower`] and [`check`] follow.
 const FOR_EACH_BUCKET: &[(&str, Pass)] = &[("legalise", legalise), ("fuse", fuse)];
 
-/// What a graph is for.
+/// The purpose of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -65,8 +65,8 @@ pub struct Compiled {
     slots: usize,
 }
 
-/// Compiles the graphs of a model, each of another kind, for the buckets that `caps` names and caches of `slots` places.
-/// Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
+/// Compiles the graphs of a model, each of another kind, for the buckets that `caps` names and caches of `slots`
+/// places. Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
 ///
 /// # Errors
 /// Graphs that disagree about what they share, ops that the engine has no kernels for, sizes that overflow, names of no
@@ -120,7 +120,8 @@ pub fn compile(
     Ok(Compiled { interface: selection.interface().clone(), plans, report, rows, logit_rows, slots })
 }
 
-/// Runs passes in order. What they leave is verified in tests and debug builds: a fault is a bug of the pass.
+/// Runs passes in order. In tests and debug builds the graph is verified after each pass, and a fault is a bug of the
+/// pass.
 fn run(passes: &[(&str, Pass)], g: &mut Graph, cx: &Context) -> Result<Report> {
     let mut report = Report::default();
     for (name, pass) in passes {
@@ -163,7 +164,7 @@ impl Compiled {
         self.plans.iter().find(|(k, _)| *k == kind).map_or(&[], |(_, plans)| plans)
     }
 
-    /// What the passes did.
+    /// The changes that the passes made.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -189,12 +190,13 @@ impl Compiled {
         self.plans.iter().flat_map(|(_, plans)| plans).map(|p| p.arena_bytes).max().unwrap_or(0)
     }
 
-    /// One plan for a step of so many rows and logit rows, from the plans of these kinds in order; [`Plan::bucket`] is
-    /// what it has room for. A step with more logit rows than a bucket holds runs `Head` and what follows again for
-    /// each further window. A size that none of the kinds is cut by is the largest, so that one plan serves all.
+    /// One plan for a step with this number of rows and logit rows, linked from the plans of these kinds in order.
+    /// [`Plan::bucket`] is its capacity. If a step has more logit rows than a bucket holds, `Head` and the following
+    /// kinds run again for each further window. If none of the kinds depends on a size, the largest size is used, so
+    /// that one plan serves all.
     ///
     /// # Errors
-    /// [`Error::NoBucket`] for more rows than there is room for, [`Error::Kind`] for a kind that was not compiled.
+    /// [`Error::NoBucket`] if no bucket holds the rows, [`Error::Kind`] for a kind that was not compiled.
     pub fn step(&self, rows: usize, logit_rows: usize, kinds: &[Kind]) -> Result<Plan> {
         let fit = |what, value, sizes: &[usize], cuts: bool| {
             let largest = sizes.last().copied().unwrap_or(0);

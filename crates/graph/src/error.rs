@@ -1,4 +1,4 @@
-//! What can go wrong between a model file and a plan.
+//! The errors of tracing and compiling.
 
 use crate::verify::Fault;
 use inkstone_tensor::DType;
@@ -39,7 +39,7 @@ pub enum Error {
         tensor: String,
         /// The dimensions that it should have, in the order of the file.
         expected: String,
-        /// What its source says.
+        /// The reason given by its source.
         reason: String,
     },
     /// A tensor has another shape than the configuration says.
@@ -62,7 +62,7 @@ pub enum Error {
         /// Types with a decoder.
         allowed: String,
     },
-    /// A tensor's rows are no whole number of blocks.
+    /// The rows of a tensor are not a whole number of blocks.
     #[error("tensor {tensor} is {dtype} with rows of {cols} values, allowed: multiples of {block}")]
     WeightBlocks {
         /// Its name.
@@ -87,9 +87,9 @@ pub enum Error {
     Input {
         /// The source.
         source_name: String,
-        /// What it gave.
+        /// The value that it returned.
         found: String,
-        /// What was traced.
+        /// The value that was traced.
         expected: String,
     },
     /// Two graphs of a model disagree about something that they share.
@@ -131,11 +131,11 @@ pub enum Error {
     Tiling {
         /// Its name.
         kernel: &'static str,
-        /// What it was asked for.
+        /// The op that it was asked for.
         op: String,
-        /// Rows a tile.
+        /// Rows per tile.
         rows: usize,
-        /// Columns a tile.
+        /// Columns per tile.
         cols: usize,
     },
     /// The values of a plan need more bytes than can be counted.
@@ -159,7 +159,7 @@ pub enum Error {
         step: usize,
         /// Name of its op.
         op: String,
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// A step that no bucket has room for.

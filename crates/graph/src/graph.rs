@@ -18,9 +18,10 @@ use std::sync::Arc;
 pub enum Source {
     /// The weight of this name; never an output.
     Weight(Arc<str>),
-    /// The state of this name: a cache, the carry, the history. What comes in goes out, as it is or as a new version.
+    /// The state of this name: a cache, the carry, the history. The graph returns each state, unchanged or as a new
+    /// version.
     State(Arc<str>),
-    /// What other graphs or the host made or take.
+    /// A value that other graphs or the host produce or read.
     Port(Port),
 }
 
@@ -81,7 +82,7 @@ impl Graph {
         verify(self)
     }
 
-    /// Its name: what plans made from it are called.
+    /// Its name, which is also the name of its plans.
     pub fn name(&self) -> &str {
         &self.name
     }

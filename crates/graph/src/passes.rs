@@ -1,4 +1,5 @@
-//! Passes over graphs, one file each, and what they may ask about. See [`compile`](crate::compile()) for their order.
+//! Passes over graphs, one file each, and the information that they can query. See [`compile`](crate::compile()) for
+//! their order.
 
 pub mod legalise;
 pub mod lower;
@@ -18,10 +19,10 @@ use std::fmt;
 /// A change to one graph that keeps its meaning.
 pub type Pass = fn(&mut Graph, &Context) -> Result<Report>;
 
-/// What passes may ask about: the device, its kernels, what was chosen for the whole model, and the bucket.
+/// The information that passes can query: the device, its kernels, the choices for the whole model, and the bucket.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// What the device can do.
+    /// The capabilities of the device.
     pub caps: &'a Caps,
     /// The kernels that there are.
     pub registry: &'a Registry,
@@ -37,7 +38,7 @@ pub struct Context<'a> {
 pub(crate) type Matrices = SmallVec<[(DType, Layout); 2]>;
 
 impl<'a> Context<'a> {
-    /// The kernel for a node of `g`. `sources` are those of `g`'s values.
+    /// The kernel for a node of `g`. `sources` are the sources of the values of `g`.
     ///
     /// # Errors
     /// [`Error::Compute`] if there is none.
@@ -66,7 +67,7 @@ impl<'a> Context<'a> {
             .find(&Query { op: &node.op, weights: &weights, numerics, members: &members, rows, bindings }, self.caps)
     }
 
-    /// The members of a region and the arithmetic that each has alone.
+    /// The members of a region with the arithmetic that each would have as a separate op.
     fn members<'r>(&self, region: &'r Body, sources: &[Option<Source>], node: &Node) -> Vec<(&'r str, Numerics)> {
         let mut inner: Sources = vec![None; region.types.len()];
         for (input, v) in region.inputs.iter().zip(&node.ins) {
@@ -98,7 +99,7 @@ pub(crate) fn matrices<'g>(
     })
 }
 
-/// What passes did, for people.
+/// A readable report of the changes made by passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// In the order of the passes.
@@ -110,9 +111,9 @@ pub struct Report {
 pub struct Note {
     /// Name of the pass.
     pub pass: &'static str,
-    /// What it worked on: a graph, or a weight.
+    /// The subject of the entry: a graph or a weight.
     pub subject: String,
-    /// What it did.
+    /// The change.
     pub text: String,
     /// The plan that it worked for: of this kind, with room for this. None: all.
     pub plan: Option<(Kind, Sizes)>,

@@ -1,4 +1,4 @@
-//! What the unit tests of passes share: shapes without data, and a registry that has every op.
+//! Shared code of the unit tests of passes: shapes without data, and a registry with every op.
 
 use inkstone_compute::{Kernel, Layout, Pattern, Registry};
 use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
@@ -23,7 +23,7 @@ pub fn kernel(name: &'static str) -> Kernel {
     Kernel::by_definition(name, Pattern::AnyOp, Arc::new(()))
 }
 
-/// A registry like that of the reference engine.
+/// A registry like the one of the reference engine.
 pub fn registry() -> Registry {
     Registry { engine: "made-up", layouts: vec![Layout::FILE], kernels: vec![kernel("eval")], outside: 0 }
 }

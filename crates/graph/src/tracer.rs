@@ -1,5 +1,5 @@
-//! Tracing: a model is written against [`Tracer`], which types each op at once, so that an error carries the model's own
-//! line. States are linear: [`State`] can't be copied, so Rust itself rejects a second use in a model file.
+//! Tracing: a model is written against [`Tracer`], which types each op at once, so that an error carries the model's
+//! own line. States are linear: [`State`] can't be copied, so Rust itself rejects a second use in a model file.
 
 mod ops;
 mod weights;
@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// What a model file is written against. Methods take `&self`, so that calls nest.
+/// The interface with which models are written. Methods take `&self`, so that calls can be nested.
 pub struct Tracer<'w> {
     weights: &'w dyn WeightSource,
     graph: RefCell<Graph>,
@@ -77,7 +77,7 @@ impl<'w> Tracer<'w> {
         self.graph.into_inner().verified()
     }
 
-    /// What another graph or the host made.
+    /// A value that another graph or the host produces.
     pub fn input(&self, port: Port, ty: Type) -> Value {
         Value { id: self.source(Source::Port(port), ty), ty }
     }
@@ -103,7 +103,7 @@ impl<'w> Tracer<'w> {
         self.state("history", HISTORY)
     }
 
-    /// Gives a state back: this version is what the next step finds.
+    /// Returns a state: the next step continues with this version.
     pub fn keep(&self, state: State) {
         self.give(Source::State(state.name), state.id);
     }

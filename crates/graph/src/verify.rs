@@ -14,7 +14,7 @@ use std::panic::Location;
 pub struct Fault {
     /// The input, node or output: "node 3 (linear)".
     pub entity: String,
-    /// What is wrong with it.
+    /// The description of the fault.
     pub text: String,
     /// The model's line that it comes from.
     pub at: Option<&'static Location<'static>>,
@@ -187,7 +187,7 @@ impl<'a> Check<'a> {
         }
         let ty = self.body.ty(v);
         if ty.dtype.row_bytes(ty.cols).is_none_or(|bytes| bytes == 0) || ty.bytes(&Sizes::default()) == u64::MAX {
-            self.fault(entity, format!("{v} is {ty}, whose rows are no whole number of blocks"), at);
+            self.fault(entity, format!("{v} is {ty}, whose rows are not a whole number of blocks"), at);
         }
     }
 
@@ -263,7 +263,9 @@ impl<'a> Check<'a> {
         match source {
             Source::Weight(_) => self.fault(entity, "a weight can't be an output", None),
             Source::State(_) if input.is_none() => self.fault(entity, "was not taken", None),
-            Source::State(_) if known.state_of != input => self.fault(entity, format!("{v} is no version of it"), None),
+            Source::State(_) if known.state_of != input => {
+                self.fault(entity, format!("{v} is not a version of it"), None)
+            }
             Source::State(_) => {}
             Source::Port(_) => self.port(input, entity, v, &known),
         }
@@ -276,7 +278,7 @@ impl<'a> Check<'a> {
             self.fault(entity, format!("{v} is not computed by a node"), None);
         }
         if input.is_some() {
-            self.fault(entity, "is an input, too", None);
+            self.fault(entity, "is also an input", None);
         }
     }
 }

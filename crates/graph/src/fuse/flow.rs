@@ -1,4 +1,4 @@
-//! A graph while its nodes are replaced: who makes and who reads each value, in an order that stays sound.
+//! A graph whose nodes are being replaced: the producer and the readers of each value, in an order that stays valid.
 
 use crate::graph::{Graph, Source, Sources};
 use crate::passes::Context;
@@ -168,14 +168,15 @@ impl Flow {
         makers.chain(node.versions().flat_map(|(state, _)| self.readers(state).iter().copied())).collect()
     }
 
-    /// Puts `node` in the place of `members`, in an order where it runs after all that it needs and before all that need
-    /// it. False, and nothing changes, if there is none: some other node lies on a path from a member to `node`.
+    /// Replaces `members` with `node`, in an order where it runs after all its operands and before all its readers.
+    /// Returns false and changes nothing if there is no such order because another node is on a path from a member to
+    /// `node`.
     pub(super) fn merge(&mut self, members: &[NodeId], node: Node) -> bool {
         let places = members.iter().map(|id| self.place[*id]);
         let (Some(first), Some(last)) = (places.clone().min(), places.max()) else { return false };
         let Some(at) = self.line(members[members.len() - 1]) else { return false };
         let among: Vec<NodeId> = self.order[first..=last].iter().copied().flatten().collect();
-        // What needs a member, directly or not, goes behind the region.
+        // All nodes that depend on a member, directly or indirectly, move after the region.
         let mut behind: HashSet<NodeId> = members.iter().copied().collect();
         for id in among.iter().filter(|id| !members.contains(id)) {
             let Some(other) = self.node(*id) else { continue };

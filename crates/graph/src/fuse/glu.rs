@@ -1,5 +1,5 @@
-//! Gated units (Shazeer 2020, arXiv 2002.05202): two products of the same activations and a map of both, whose result may be
-//! encoded at once for the product that follows.
+//! Gated units (Shazeer 2020, arXiv 2002.05202): two products of the same activations and a map of both, whose result
+//! may be encoded at once for the product that follows.
 
 use super::flow::{Flow, NodeId};
 use super::prologue::{self, product};
@@ -24,7 +24,8 @@ fn drafts(flow: &Flow, prologue: &[NodeId], x: ValueId, members: [NodeId; 3]) ->
     encode.into_iter().chain([members.to_vec()]).map(|members| draft(flow, prologue, x, members)).collect()
 }
 
-/// The encoding of what a node makes. If somebody reads that as it is, too, the draft with both is no region.
+/// The node that encodes the result of a node. If another node reads the result itself, the draft with both is not a
+/// region.
 fn encoding(flow: &Flow, node: NodeId) -> Option<NodeId> {
     let made = flow.node(node)?.outs.first()?;
     flow.readers(*made).iter().copied().find(|id| matches!(flow.op(*id), Some(Op::Quantize(_))))

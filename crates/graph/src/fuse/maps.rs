@@ -10,7 +10,7 @@ use inkstone_tensor::body::{Node, ValueId};
 use inkstone_tensor::ops::{Expr, Map, Term};
 use smallvec::SmallVec;
 
-/// Lets a map take in what can be taken in.
+/// Merges the maps that a map reads into it where possible.
 pub(super) fn absorb(flow: &mut Flow, id: NodeId, cx: &Context, counts: &mut Counts) {
     // Operands that were refused are behind this one.
     let mut next = 0;
@@ -30,8 +30,8 @@ pub(super) fn absorb(flow: &mut Flow, id: NodeId, cx: &Context, counts: &mut Cou
     }
 }
 
-/// `reader` with the expression of `before` in the place of its result; none if these are no maps, if the value would be
-/// computed twice, or if the stack does not hold the expression.
+/// `reader` with the result of `before` replaced by its expression. `None` if these are not maps, if the value would be
+/// computed twice, or if the expression exceeds the stack.
 fn joined(flow: &Flow, before: NodeId, reader: NodeId) -> Option<Node> {
     let (Node { op: Op::Map(first), ins: first_ins, outs: first_outs }, Node { op: Op::Map(second), ins, outs }) =
         (flow.node(before)?, flow.node(reader)?)

@@ -1,7 +1,7 @@
-//! Fusion by proposal. A proposal names nodes that one kernel could do in one go, with operands and results in the order
-//! that kernels expect. Where the engine has such a kernel, of the arithmetic that these nodes have alone, they become a
-//! region; where it has none they stay as they are, and the report says why. So a fused plan gives the bits of one that
-//! is not.
+//! Fusion by proposal. A proposal names nodes that one kernel could compute together, with operands and results in the
+//! order that kernels expect. If the engine has such a kernel with the arithmetic of the separate nodes, they become a
+//! region; otherwise they are not changed, and the report gives the reason. So a fused plan computes the same bits as
+//! an unfused one.
 //!
 //! Proposals are tried in the order of [`fusions`], each on the whole graph, the largest first.
 
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Find {
     /// An element-by-element op takes those before it in.
     Chain,
-    /// What could be a region around a node, the best first.
+    /// The possible regions around a node, the best first.
     Region(fn(&Flow, NodeId) -> Vec<Draft>),
 }
 
@@ -98,7 +98,7 @@ impl Counts {
         *self.fused.entry(kernel.to_owned()).or_default() += 1;
     }
 
-    /// What was refused around one node: each reason counts once.
+    /// Counts the reasons why regions around one node were rejected, each reason once.
     fn dissolved(&mut self, reasons: Vec<String>) {
         for reason in reasons.into_iter().collect::<BTreeSet<String>>() {
             *self.dissolved.entry(reason).or_default() += 1;

@@ -7,7 +7,7 @@ use super::region::Draft;
 /// Products that kernels do in one go.
 const MOST: usize = 3;
 
-/// The product with the others that read the same, or alone.
+/// The product together with the other products of the same operand, or on its own.
 pub(super) fn norm_linear(flow: &Flow, first: NodeId) -> Vec<Draft> {
     let Some(x) = product(flow, first).map(|p| p.x) else { return Vec::new() };
     let Some(before) = prologue::norm(flow, x) else { return Vec::new() };

@@ -1,11 +1,11 @@
-//! Products, and what can be done before them in the same step: a norm, the encoding of activations, or both. A prologue
-//! is repeated in each region that reads it, so it is one only where all of its readers are products.
+//! Products and their prologue in the same step: a norm, the encoding of activations, or both. Each region that reads a
+//! prologue repeats it, so it becomes a prologue only if all its readers are products.
 
 use super::flow::{Flow, NodeId};
 use inkstone_tensor::Op;
 use inkstone_tensor::body::ValueId;
 
-/// What a product reads and makes.
+/// The operands and the result of a product.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     pub(super) node: NodeId,
@@ -22,7 +22,7 @@ pub(super) fn product(flow: &Flow, node: NodeId) -> Option<Product> {
     sound.then_some(Product { node, x: *x, result: n.outs[0] })
 }
 
-/// What comes before the products that read `x`, ending with a norm at its front: the norm, and perhaps a quantize.
+/// The nodes before the products that read `x`: a norm, and optionally a quantize after it.
 pub(super) fn norm(flow: &Flow, x: ValueId) -> Option<Vec<NodeId>> {
     let mut before = quantize(flow, x).map_or_else(Vec::new, |q| vec![q]);
     let front = before.first().and_then(|q| flow.node(*q)).map_or(x, |q| q.ins[0]);

@@ -1,4 +1,4 @@
-//! From a draft to a region: what it means, whether a kernel does it, and whether the graph allows it.
+//! Turns a draft into a region: builds its meaning, and checks that a kernel computes it and that the graph allows it.
 
 use super::Counts;
 use super::flow::{Flow, NodeId};
@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// Nodes that could become a region.
 pub(super) struct Draft {
-    /// Before the members: nodes that are repeated in each region that reads them. They stay for those who read them yet.
+    /// Before the members: nodes that are repeated in each region that reads them. They stay for those who read them
+    /// yet.
     pub(super) prologue: Vec<NodeId>,
     /// In the order in which kernels expect them.
     pub(super) members: Vec<NodeId>,
@@ -22,7 +23,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// With the operands that members read from outside, in this order; what is read twice is an operand twice.
+    /// A draft whose operands are the values that members read from other nodes, in this order. A value that is read
+    /// twice is two operands.
     pub(super) fn new(flow: &Flow, prologue: &[NodeId], members: Vec<NodeId>, results: Vec<ValueId>) -> Draft {
         let all: Vec<NodeId> = prologue.iter().chain(&members).copied().collect();
         let reads = all.iter().filter_map(|id| flow.node(*id)).flat_map(|n| n.ins.iter().copied());
@@ -30,7 +32,7 @@ impl Draft {
         Draft { prologue: prologue.to_vec(), members, operands, results }
     }
 
-    /// The region of this name, if all that members make is read by them alone, or is a result.
+    /// The region of this name, if all values that members produce are results or are read only by members.
     fn node(&self, flow: &Flow, name: &str) -> Option<Node> {
         let mut body = Body::default();
         let mut inner: HashMap<ValueId, SmallVec<[ValueId; 2]>> = HashMap::new();
@@ -64,11 +66,13 @@ impl Draft {
         Some(Node { op: Op::Region(Arc::new(Region { name: name.to_owned(), body })), ins, outs })
     }
 
-    /// Which member is done by a kernel from outside; the engine's own must not take it away.
+    /// The reason for a rejection if a custom kernel computes a member: a region of the engine must not replace it.
     fn done_outside(&self, flow: &Flow, cx: &Context) -> Option<String> {
         let members = self.prologue.iter().chain(&self.members).filter_map(|id| flow.node(*id));
         members.filter_map(|n| Some((n, flow.kernel(n, cx).ok()?.kernel))).find_map(|(n, kernel)| {
-            cx.registry.is_outside(kernel).then(|| format!("{} is done by {}, from outside", n.op.name(), kernel.name))
+            cx.registry
+                .is_outside(kernel)
+                .then(|| format!("{} is done by {}, a custom kernel", n.op.name(), kernel.name))
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Attention with what is between products and it: queries and keys are turned, keys and values written. A tile of heads does
-//! all that its own attention needs.
+//! Attention with the nodes between the products and it: the rotation of queries and keys, and the writes of keys and
+//! values. A tile of heads computes everything that its own attention needs.
 
 use super::flow::{Flow, NodeId};
 use super::region::Draft;
@@ -38,7 +38,7 @@ pub(super) fn norm_rope_attend(flow: &Flow, attend: NodeId) -> Vec<Draft> {
     draft.into_iter().collect()
 }
 
-/// Norms of queries and of keys: the node, what it reads, its weights.
+/// The norms of queries and of keys: the node, its operand, its weights.
 type Norms = [(NodeId, ValueId, ValueId); 2];
 
 impl Parts {
@@ -52,8 +52,8 @@ impl Parts {
         Some([norm(self.q, self.ropes[0])?, norm(self.k, self.ropes[1])?])
     }
 
-    /// Whether each head can be done for itself: norms and rotations are of one head of the `attend`, and nobody else reads
-    /// the turned queries.
+    /// Whether each head can be done for itself: norms and rotations are of one head of the `attend`, and nobody else
+    /// reads the turned queries.
     fn by_heads(&self, flow: &Flow, attend: NodeId, norms: Option<&Norms>) -> bool {
         let (Some(Op::Attend(op)), Some(_)) = (flow.op(attend), flow.maker_for(self.turned, attend)) else {
             return false;

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 /// See the [module](self).
 ///
 /// # Errors
-/// [`Error::Compute`] for a node without a kernel, [`Error::Activations`] if a kernel wants what can't be.
+/// [`Error::Compute`] for a node without a kernel, [`Error::Activations`] if a kernel requires an encoding of
+/// activations that is not possible.
 pub fn legalise(g: &mut Graph, cx: &Context) -> Result<Report> {
     let sources = g.sources();
     let (nodes, lines) = (std::mem::take(&mut g.body.nodes), std::mem::take(&mut g.at));

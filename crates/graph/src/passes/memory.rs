@@ -1,5 +1,6 @@
-//! Where values lie: weights, states and ports in their own memory, all others in one arena, on bytes that no value
-//! with an overlapping lifetime has. States are updated in place. [`check`](crate::check()) finds what goes wrong here.
+//! The placement of values: weights, states and ports have their own memory; all other values share one arena, without
+//! overlaps between values whose lifetimes overlap. States are updated in place. [`check`](crate::check()) detects
+//! errors of this pass.
 
 use super::Context;
 use crate::graph::Graph;
@@ -139,7 +140,8 @@ impl Placed {
         }
     }
 
-    /// What lives at some node of `first..=last`, each once: what lives at `first`, and what begins after it.
+    /// Passes all values to `found` that are alive at a node of `first..=last`, each once: the values that are alive at
+    /// `first`, and the values that begin after it.
     fn during(&self, first: usize, last: usize, mut found: impl FnMut(Bytes)) {
         let mut part = self.nodes + first;
         while part > 0 {

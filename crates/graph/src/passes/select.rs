@@ -1,5 +1,6 @@
 //! One layout and one numerics for every weight, over all graphs, uses and buckets, so that the same weights give the
-//! same bits in every plan. Ops without matrices get one numerics, too. What graphs share gets its ids here.
+//! same bits in every plan. Ops without matrices also get one numerics. This pass assigns the ids of shared weights and
+//! states.
 
 use super::{Context, Report, matrices};
 use crate::graph::{Graph, Source};
@@ -11,13 +12,13 @@ use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What was chosen for a model.
+/// The choices for a model.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     interface: Arc<Interface>,
     weights: HashMap<Arc<str>, u32>,
     states: HashMap<Arc<str>, u32>,
-    /// Of ops whose arithmetic is not that of a weight, by [`class`].
+    /// The numerics of ops without a weight that determines it, by [`class`].
     ops: BTreeMap<String, Numerics>,
 }
 
@@ -49,13 +50,14 @@ impl Selection {
     }
 }
 
-/// Ops that read rows of a matrix as they are and compute nothing with them: their arithmetic is not the weight's, so
-/// that a tied embedding has that of the head.
+/// Whether an op only reads rows of a matrix without computing products. Such an op does not determine the arithmetic
+/// of the weight, so that a tied embedding has the arithmetic of the head.
 fn decodes_only(op: &Op) -> bool {
     matches!(op, Op::Embed(_))
 }
 
-/// What shares one numerics if no weight gives it: an op by name, or one that only decodes, by its weight.
+/// The class of ops that share one numerics if no weight determines it: the name of the op, or the weight of an op that
+/// only decodes.
 fn class<'n>(op: &Op, matrices: impl Iterator<Item = &'n str>) -> String {
     matrices.fold(op.name().to_owned(), |class, name| class + " " + name)
 }
@@ -282,7 +284,7 @@ impl Kernels<'_> {
     }
 }
 
-/// Vectors lie as in the file and have the numerics of what first reads them.
+/// Vectors keep the layout of the file and have the numerics of their first reader.
 fn vectors(graphs: &[Buckets], selection: &mut Selection) {
     let mut interface = Interface::clone(&selection.interface);
     for (g, _) in graphs.iter().rev() {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Operands (values, or states that are read), then attributes; the result is a value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident($($x:ident: $kind:ty),+ $(; $attr:ident: $ty:ty)?) = $op:expr;)+) => {
-        /// Ops that make a value. All of them fail with [`Error::Operand`](crate::Error::Operand) if an operand does not fit.
+        /// Ops that make a value. All of them fail with [`Error::Operand`](crate::Error::Operand) if an operand does
+        /// not fit.
         #[allow(clippy::missing_errors_doc)]
         impl Tracer<'_> {$(
             $(#[$doc])*
@@ -100,7 +101,7 @@ impl Tracer<'_> {
         self.value(Map(expr).into(), &operands.iter().map(Value::operand).collect::<SmallVec<[_; 4]>>())
     }
 
-    /// An op from outside.
+    /// A custom op.
     #[track_caller]
     pub fn custom(&self, op: Arc<dyn CustomOp>, operands: &[Value]) -> Result<Value> {
         self.value(Op::Custom(op), &operands.iter().map(Value::operand).collect::<SmallVec<[_; 4]>>())

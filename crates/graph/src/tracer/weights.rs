@@ -1,4 +1,4 @@
-//! Weights by name: what the model expects against what the source has.
+//! Weights by name: compares the expectations of the model with the tensors of the source.
 
 use super::{Tracer, Value};
 use crate::graph::Source;
@@ -11,11 +11,11 @@ impl Tracer<'_> {
         self.weights.has(name)
     }
 
-    /// The matrix of this name: `rows` rows of `cols` values, in whatever dtype it is. Messages print dimensions in the
-    /// order of the file, which is `[cols, rows]`.
+    /// The matrix of this name: `rows` rows of `cols` values, of any dtype. Messages print dimensions in the order of
+    /// the file, which is `[cols, rows]`.
     ///
     /// # Errors
-    /// A tensor that is missing, of another shape, or of a dtype that can't be computed with or does not fit its rows.
+    /// The tensor is missing or has another shape, or its dtype is not supported or does not fit its rows.
     pub fn weight(&self, name: &str, rows: usize, cols: usize) -> Result<Value> {
         self.declare(name, Dim::N(rows), cols, &[cols as u64, rows as u64])
     }

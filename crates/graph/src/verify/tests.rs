@@ -108,8 +108,8 @@ fn types_are_those_that_ops_infer() {
 #[test]
 fn rows_are_whole_blocks() {
     let all = faults(|g| g.body.types[3] = Type::new(DType::Q8_0, Dim::Rows, 33));
-    assert!(all[0].contains("input 1: %3 is q8_0[Rows, 33], whose rows are no whole number of blocks"), "{all:?}");
-    assert!(faults(|g| g.body.types[3].cols = 0)[0].contains("no whole number of blocks"));
+    assert!(all[0].contains("input 1: %3 is q8_0[Rows, 33], whose rows are not a whole number of blocks"), "{all:?}");
+    assert!(faults(|g| g.body.types[3].cols = 0)[0].contains("not a whole number of blocks"));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn states_come_back_under_their_own_name() {
     });
     assert_eq!(
         swapped,
-        ["output 0 (state carry): %5 is no version of it", "output 2 (state spare): %2 is no version of it"]
+        ["output 0 (state carry): %5 is not a version of it", "output 2 (state spare): %2 is not a version of it"]
     );
 }
 
@@ -195,7 +195,7 @@ fn outputs_are_states_or_computed_ports() {
     );
     assert_eq!(faults(|g| g.body.outputs[1] = v(3)), ["output 1 (port logits): %3 is not computed by a node"]);
     assert!(faults(|g| g.outputs[0] = Source::Port(Port::Rows))[0].contains("output 0 (port rows): can't be state"));
-    assert_eq!(faults(|g| g.outputs[1] = Source::Port(Port::Hidden)), ["output 1 (port hidden): is an input, too"]);
+    assert_eq!(faults(|g| g.outputs[1] = Source::Port(Port::Hidden)), ["output 1 (port hidden): is also an input"]);
 }
 
 #[test]

@@ -113,8 +113,10 @@ fn regions_take_nothing_away_from_kernels_from_outside() {
     let (found, report) = kernels(&registry);
     assert_eq!(found.iter().filter(|k| *k == "mine").count(), 2, "{found:?}");
     assert!(found.iter().any(|k| k == "norm_linear.r8"), "{found:?}");
-    assert!(report.contains("rope_attend dissolved (up to 1 rows, 64 logit rows): rope is done by mine, from outside"));
-    // A region's own kernel from outside may.
+    assert!(
+        report.contains("rope_attend dissolved (up to 1 rows, 64 logit rows): rope is done by mine, a custom kernel")
+    );
+    // A custom kernel for the region may.
     let write = registry.kernels.iter().position(|k| k.name == "rope_attend.r8").unwrap();
     registry.kernels[..=write].rotate_right(1);
     registry.outside = 2;
