@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// `value.name`: an attribute, else an item.
 pub(crate) fn attribute(value: &Value, name: &Text, env: &Env) -> Result<Value> {
     let found = match value {
-        // What the sandbox hides is hidden first.
+        // Names hidden by the sandbox are refused first.
         Value::Undefined(_) if methods::find(value, name.as_str()).is_some() => {
             return Undefined::hidden(&env.meter, value, name.clone());
         }

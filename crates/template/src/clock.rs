@@ -1,4 +1,5 @@
-//! `strftime_now`: the date in a template's words. UTC and English, whatever the machine is set to.
+//! `strftime_now`: formats the date as a template requests. Always UTC and English, independent of the settings of the
+//! machine.
 
 use crate::error::Result;
 use crate::meter::Meter;
@@ -52,7 +53,7 @@ fn days_of_month(year: i64, month: i64) -> i64 {
 impl Date {
     fn of(seconds: i64) -> Date {
         let days = seconds.div_euclid(86_400);
-        // The calendar repeats after 400 years, 146,097 days: what is left takes a bounded number of rounds.
+        // The calendar repeats after 400 years, 146,097 days, so the remaining days take a bounded number of rounds.
         let (mut year, mut left) = (1970 + days.div_euclid(146_097) * 400, days.rem_euclid(146_097));
         while left >= 365 + i64::from(is_leap(year)) {
             left -= 365 + i64::from(is_leap(year));
@@ -93,7 +94,7 @@ impl Date {
 
 /// Flags and width between the `%` and the letter of a part.
 struct How {
-    /// What fills a width, if it is said: `-`, `_` or `0`.
+    /// The requested fill: `-`, `_` or `0`.
     pad: Option<char>,
     upper: bool,
     /// `#`: the other case.
@@ -104,7 +105,7 @@ struct How {
 }
 
 impl How {
-    /// What is behind a `%`, and the rest from the letter on.
+    /// Parses the flags and the width after a `%`. Returns the rest from the letter on.
     fn of(mut rest: &str) -> (How, &str) {
         let mut how = How { pad: None, upper: false, other_case: false, width: 0, modifier: None };
         while let Some(flag) = rest.chars().next().filter(|c| matches!(c, '-' | '_' | '0' | '^' | '#')) {
@@ -155,10 +156,10 @@ impl How {
 
 /// A part of a date.
 enum Part {
-    /// A number, how many digits it has at least, what comes before fewer.
+    /// A number, its minimum number of digits, and the fill before fewer digits.
     Number(i64, usize, char),
     Text(String),
-    /// Nothing, whatever the width is.
+    /// An empty text for any width.
     Nothing,
 }
 
@@ -199,11 +200,11 @@ pub(crate) fn formatted(now: i64, format: &Text, meter: &Rc<Meter>) -> Result<Te
         at = end;
     }
     out.text(&format.part(at..format.len()))?;
-    // What has no room in Python's buffer is nothing.
+    // A result that exceeds the buffer of Python is empty.
     if out.len() >= most { Ok(Text::default()) } else { out.finish() }
 }
 
-/// The buffer that Python has for what a format of so many bytes gives.
+/// The size of the buffer that Python allocates for the result of a format of this length.
 fn longest(format: usize) -> usize {
     let mut bytes: usize = 1024;
     while bytes < format.saturating_mul(256) {
@@ -212,7 +213,7 @@ fn longest(format: usize) -> usize {
     bytes
 }
 
-/// What comes before a part to make it wider.
+/// Writes the fill before a part to reach its width.
 fn fill(how: &How, n: usize, most: usize, out: &mut Builder) -> Result<()> {
     let fill = if how.pad == Some('0') { "0" } else { " " };
     let fill = Text::new(out.meter(), fill, Origin::Template)?;

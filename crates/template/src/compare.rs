@@ -1,5 +1,5 @@
-//! Equality, order, membership and hashes, as Python has them. Values are at most [`DEEPEST`](crate::value::DEEPEST) deep, so
-//! this recurses.
+//! Equality, order, membership and hashes, as Python has them. Values are at most [`DEEPEST`](crate::value::DEEPEST)
+//! deep, so this recurses.
 
 use crate::dict::Dict;
 use crate::env::Env;
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::rc::Rc;
 
-/// A number, by what it is worth: `True` is 1.
+/// The value of a number: `True` is 1.
 #[derive(Clone, Copy)]
 enum Number {
     Int(i128),
@@ -142,7 +142,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The order of two values; `None` for NaN. `sign` is what the template wrote, for the message.
+/// The order of two values; `None` for NaN. `sign` is the operator in the template, for the message.
 pub(crate) fn order(a: &Value, b: &Value, sign: &str, meter: &Meter) -> Result<Option<Ordering>> {
     if let (Some(a), Some(b)) = (number(a), number(b)) {
         return Ok(order_of_numbers(a, b));
@@ -151,7 +151,7 @@ pub(crate) fn order(a: &Value, b: &Value, sign: &str, meter: &Meter) -> Result<O
         (Value::Undefined(undefined), _) | (_, Value::Undefined(undefined)) => undefined.used(),
         (Value::Text(a), Value::Text(b)) => {
             meter.bytes(a.len().min(b.len()))?;
-            // Of UTF-8, the order of bytes is that of characters.
+            // In UTF-8, bytes have the same order as characters.
             Ok(Some(a.as_str().cmp(b.as_str())))
         }
         (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
@@ -221,7 +221,7 @@ pub(crate) fn contains(hay: &Value, needle: &Value, env: &Env) -> Result<bool> {
     }
 }
 
-/// Lists and dicts are no keys, nor is a tuple that has one.
+/// Refuses lists and dicts as keys, and tuples that contain one.
 pub(crate) fn check_hashable(value: &Value, meter: &Meter) -> Result<()> {
     match value {
         Value::List(_) | Value::Dict(_) | Value::View(_, View::Keys | View::Items) => {
@@ -249,7 +249,7 @@ pub(crate) fn hash_text(text: &Text, hasher: &RandomState, meter: &Meter) -> Res
     Ok(hasher.hash_one(text.as_str()))
 }
 
-/// What tells values of a type apart that are equal to themselves only.
+/// The identity of a value whose type compares by identity.
 fn identity(value: &Value) -> usize {
     match value {
         Value::Namespace(id) => *id as usize,

@@ -24,8 +24,8 @@ struct Table {
     hasher: RandomState,
 }
 
-/// One more than the pair's number, 0 for a place that is free, and the half of the hash that did not choose the place: keys
-/// are compared where it is the same, so that what is counted does not depend on the hasher's seed.
+/// One more than the pair's number, 0 for a place that is free, and the half of the hash that did not choose the place:
+/// keys are compared where it is the same, so that what is counted does not depend on the hasher's seed.
 #[derive(Clone, Copy, Default)]
 struct Place {
     pair: u32,
@@ -145,7 +145,7 @@ fn find(pairs: &[(Value, Value)], table: Option<&Table>, key: &Value, meter: &Me
         return find_text(pairs, table, name, meter);
     }
     let Some(table) = table else {
-        // What can't be a key has no hash.
+        // Values that can't be keys have no hash.
         crate::compare::check_hashable(key, meter)?;
         for (i, (other, _)) in pairs.iter().enumerate() {
             if equal(key, other, meter)? {

@@ -1,4 +1,4 @@
-//! What functions of a rendering share.
+//! The shared state of a rendering.
 
 use crate::dict::{Dict, Pairs};
 use crate::error::{Fail, Kind, Result};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// The meter, the clock and the namespaces of one rendering.
 pub(crate) struct Env {
     pub meter: Rc<Meter>,
-    /// What `strftime_now` tells: seconds since 1970, UTC.
+    /// The time for `strftime_now`: seconds since 1970, UTC.
     pub now: i64,
     namespaces: RefCell<Vec<Namespace>>,
 }

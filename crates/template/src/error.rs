@@ -1,4 +1,4 @@
-//! What can go wrong, and where in the template.
+//! Errors with their place in the template.
 
 use crate::meter::Limit;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 /// A result inside the interpreter: its error has no place yet.
 pub(crate) type Result<T, E = Box<Fail>> = std::result::Result<T, E>;
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// The source is not a template.
     Syntax,
-    /// A value, an argument or an operation that can't be.
+    /// An invalid value, argument or operation.
     Runtime,
     /// A value that is not there was used.
     Undefined,
@@ -41,7 +41,7 @@ impl Fail {
     }
 }
 
-/// A value or an argument that can't be.
+/// An error about an invalid value or argument.
 pub(crate) fn wrong<T>(message: impl Into<String>) -> Result<T> {
     Err(Fail::new(Kind::Runtime, message))
 }
@@ -61,7 +61,7 @@ pub struct Error {
     message: String,
     line: usize,
     column: usize,
-    /// The source line, or what is around the place.
+    /// The source line, or the part of it around the place.
     source_line: String,
     /// Characters of it before the place.
     before: usize,
@@ -114,7 +114,7 @@ impl Error {
         self
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -124,7 +124,7 @@ impl Error {
         if let Kind::Limit(limit) = self.kind { Some(limit) } else { None }
     }
 
-    /// What is wrong, or what `raise_exception` was told, without the place.
+    /// The message, or the argument of `raise_exception`, without the place.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -13,10 +13,10 @@ use std::rc::Rc;
 /// How many generators may be inside each other: to take a value from one recurses.
 const LEVEL: usize = 8;
 
-/// What makes the next value.
+/// A function that produces the next value.
 pub(crate) type Next = Box<dyn FnMut(&Env) -> Result<Option<Value>>>;
 
-/// What looks at the arguments at the first value, as Python's generators do.
+/// A function that checks the arguments when the first value is requested, as generators of Python do.
 pub(crate) type Prepare = fn(&Env, &Value, Args) -> Result<Next>;
 
 enum State {
@@ -26,15 +26,15 @@ enum State {
     Busy,
 }
 
-/// That a generator over a value of this depth may keep another value for later: one that comes out of a namespace may be
-/// deeper than what it was made of, and without a bound such generators would be a chain of any length.
+/// Checks that a generator over a value of this depth may store another value. A value from a namespace may be deeper
+/// than the source of the generator, and without a limit such generators could form a chain of any length.
 pub(crate) fn keeps(depth: usize, value: &Value) -> Result<()> {
     if value.depth() <= depth + LEVEL { Ok(()) } else { wrong("values nested too deep for a generator") }
 }
 
 /// Gives its values once.
 pub(crate) struct Generator {
-    /// What it is called when it is printed.
+    /// Its name when it is printed.
     pub name: &'static str,
     state: RefCell<State>,
     depth: usize,

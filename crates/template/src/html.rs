@@ -51,7 +51,7 @@ pub(crate) fn stripped_of_tags(text: &Text, env: &Env) -> Result<Text> {
         } else {
             whole[start..].find('>').map(|found| start + found + 1)
         };
-        // What is not closed is text.
+        // A tag that is not closed is text.
         let Some(end) = end else { break };
         out.text(&text.part(at..start))?;
         at = end;
@@ -121,7 +121,7 @@ fn unescape(text: &Text, env: &Env) -> Result<Text> {
         }
         if let Some((character, len)) = reference(&whole[at + 1..]) {
             out.text(&text.part(done..at))?;
-            // It stands for what the text says.
+            // The character has the origin of the reference.
             out.push(&character, text.origin(at))?;
             done = at + 1 + len;
         }
@@ -130,7 +130,8 @@ fn unescape(text: &Text, env: &Env) -> Result<Text> {
     out.finish()
 }
 
-/// What Windows has where Unicode has controls, from 0x80 on; a control stands for itself.
+/// The Windows characters from 0x80 on, in place of the control characters of Unicode. A control character in the list
+/// stands for itself.
 const WINDOWS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ";
 
 /// The character of a number, as browsers read it.
@@ -144,7 +145,7 @@ fn character(code: u32) -> Cow<'static, str> {
     }
 }
 
-/// What a reference stands for and its length, without the `&`.
+/// The text of a reference, and the length of the reference without the `&`.
 fn reference(rest: &str) -> Option<(Cow<'static, str>, usize)> {
     if let Some(number) = rest.strip_prefix('#') {
         let hex = number.starts_with(['x', 'X']);

@@ -10,7 +10,7 @@ use crate::text::Text;
 use crate::value::{Value, View};
 use std::rc::Rc;
 
-/// What `for` goes over.
+/// The values of a `for` loop.
 pub(crate) enum Values {
     Nothing,
     Seq(Seq, usize),

@@ -1,8 +1,9 @@
-//! Chat templates: a Jinja interpreter with limits, whose texts know where they come from.
+//! An interpreter of chat templates: Jinja with limits, which tracks the origin of each byte.
 //!
-//! A template is anybody's program, so all that it does is counted: steps, bytes, output ([`Limits`]). Whatever it does with
-//! texts, each byte of the output says whether it comes from the template or from the conversation ([`Output::runs`]), so that
-//! only the template writes special tokens. The language is that of Jinja 3.1 as transformers sets it up for chat templates.
+//! Templates are untrusted programs, so their steps, memory and output are counted and limited ([`Limits`]). Each byte
+//! of the output records whether it comes from the template or from the conversation ([`Output::runs`]), for all
+//! operations on texts, so that only the template can write special tokens. The language is Jinja 3.1, configured as in
+//! transformers for chat templates.
 //!
 //! ```
 //! use inkstone_template::{Limits, Origin, Template};

@@ -25,7 +25,7 @@ pub(crate) struct Test {
 
 /// A loop that is under way.
 pub(crate) struct Loop {
-    /// What is left of its values.
+    /// Its remaining values.
     values: RefCell<Values>,
     /// Values that were looked at early, in order.
     early: RefCell<std::collections::VecDeque<Value>>,
@@ -43,7 +43,7 @@ pub(crate) struct Loop {
     given: Cell<usize>,
     before: RefCell<Option<Value>>,
     current: RefCell<Option<Value>>,
-    /// What `changed` saw last.
+    /// The arguments of the last call of `changed`.
     changed: RefCell<Option<Gather>>,
     depth: usize,
     _charge: Charge,
@@ -174,7 +174,7 @@ impl Loop {
         Ok(length)
     }
 
-    /// An attribute that is no function.
+    /// An attribute that is not a function.
     pub(crate) fn attribute(&self, name: &str, env: &Env) -> Result<Option<Value>> {
         let int = |n: usize| Value::Int(n as i128);
         // Outside of its values, as Python's: the index is 0, the one before it -1.

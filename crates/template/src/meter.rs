@@ -1,4 +1,4 @@
-//! What a rendering may take, and what it has taken: steps, bytes, time.
+//! The limits of a rendering, and its use of steps, bytes and time.
 
 use crate::error::{Fail, Kind, Result};
 use std::cell::Cell;
@@ -13,12 +13,12 @@ const TICKS: u64 = 256;
 const VALUE: u64 = TICKS / 16;
 /// A byte that is searched, or changed by itself, takes as long as so many that are copied.
 const SCAN: u64 = 4;
-/// A piece of a text that is written, whatever its length.
+/// The ticks of writing a piece of a text of any length.
 const PIECE: u64 = TICKS / 4;
 /// The flag and the clock are looked at after this many steps.
 const LOOK: u64 = 10_000 * TICKS;
 
-/// What a rendering may take.
+/// The limits of a rendering.
 ///
 /// ```
 /// let limits = inkstone_template::Limits { steps: 1000, ..Default::default() };
@@ -29,8 +29,8 @@ const LOOK: u64 = 10_000 * TICKS;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Steps: a step is an instruction, or 256 bytes or 16 values that one touches. What takes longer counts more: a byte
-    /// that is searched or changed four times, a value that is made or handed on eight times.
+    /// Steps. A step is an instruction, or 256 bytes or 16 values that an instruction visits. Slower work counts more:
+    /// a searched or changed byte counts four times, a created or forwarded value eight times.
     pub steps: u64,
     /// Bytes of the values that are alive at a time, the conversation and the output among them.
     pub memory: usize,
@@ -43,25 +43,26 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// What a conversation of nothing gets from [`Limits::for_conversation`]: a million steps, 32 MiB, an output of 4 MiB.
-    /// No flag, no deadline.
+    /// The result of [`Limits::for_conversation`] for an empty conversation: a million steps, 32 MiB, an output of 4
+    /// MiB. No flag, no deadline.
     fn default() -> Limits {
         Limits { steps: 1_000_000, memory: 32 << 20, output: 4 << 20, cancel: None, deadline: None }
     }
 }
 
 impl Limits {
-    /// Limits that grow with the conversation, by its `entries` (messages, tools, documents), its `values` (each text, number,
-    /// list, dict, key, however deep) and the `bytes` of its texts and keys:
+    /// Limits that grow with the conversation, by its `entries` (messages, tools, documents), its `values` (each text,
+    /// number, list, dict, key, however deep) and the `bytes` of its texts and keys:
     ///
     /// - steps: 1,000,000 + 1,000 entries + 64 values + 32 bytes + 32 entries² + entries × bytes / 64
     /// - memory: 32 MiB + 4 KiB × entries + 512 values + 32 bytes
     /// - output: 4 MiB + 1 KiB × entries + 8 bytes
     ///
-    /// The square is for templates that look at all messages for each message: published ones take up to 8.2 entries². What
-    /// goes over a text by characters takes 14 steps a byte, any other published template at most 170 an entry. Values, texts
-    /// and output of published templates need at most 1.25 × (150 values + 4 bytes). So there is room for four times as many
-    /// steps, and for seven times the memory. Few messages have about a million steps, which take a tenth of a second.
+    /// The square is for templates that visit all messages for each message: published templates take up to 8.2
+    /// entries². A template that visits a text by characters takes 14 steps per byte, and any other published template
+    /// at most 170 steps per entry. Values, texts and output of published templates need at most 1.25 × (150 values + 4
+    /// bytes). So the limits allow four times as many steps, and seven times the memory. A conversation of few messages
+    /// may take about a million steps, which take a tenth of a second.
     ///
     /// ```
     /// use inkstone_template::Limits;
@@ -230,7 +231,7 @@ impl Charge {
         Ok(Charge { meter: meter.clone(), bytes })
     }
 
-    /// What lives in an `Rc` of this type, and `more` bytes behind it.
+    /// A charge for an `Rc` of this type with `more` bytes behind it.
     pub(crate) fn of<T>(meter: &Rc<Meter>, more: usize) -> Result<Charge> {
         // The two counts of the `Rc` come before it.
         Charge::new(meter, size_of::<T>() + 2 * size_of::<usize>() + more)

@@ -73,7 +73,7 @@ fn ints(operator: Binary, a: i128, b: i128) -> Result<Value> {
     }
 }
 
-/// The float that is nearest to the quotient of two ints, also where they are no floats themselves.
+/// The float nearest to the quotient of two ints, also if the ints are not exact as floats.
 fn quotient(a: i128, b: i128) -> f64 {
     const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
     let (n, by) = (a.unsigned_abs(), b.unsigned_abs());
@@ -83,7 +83,7 @@ fn quotient(a: i128, b: i128) -> f64 {
     // Bits behind the point until there are more than a float has, and one that says whether something is left.
     let (mut whole, mut rest, mut exponent) = (n / by, n % by, 0);
     while rest != 0 && whole < EXACT << 2 {
-        // A divisor has 127 bits, but for the least int, 128: what is left of it has one less.
+        // A divisor has at most 127 bits, except the least int with 128 bits, whose remainder has one bit less.
         rest <<= 1;
         whole = whole << 1 | u128::from(rest >= by);
         rest -= if rest >= by { by } else { 0 };
@@ -182,7 +182,7 @@ fn plain(digits: &str, exponent: i32) -> String {
 /// A text that may be a number: without white space around it, its digits in ASCII.
 fn cleaned(text: &str) -> String {
     if text.is_ascii() {
-        // The separators of ASCII are no white space here.
+        // The separators of ASCII are not white space here.
         return text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']).to_string();
     }
     let digit = |c: char| decimal_digit(c).and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c);
@@ -208,7 +208,7 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
     if named || numeric { text.parse().ok() } else { None }
 }
 
-/// Why a text is no int.
+/// The reason why a text is not an int.
 pub(crate) enum NotInt {
     /// It is none.
     Text,

@@ -1,4 +1,4 @@
-//! Operators on values that are no numbers alone.
+//! Operators on values other than numbers.
 
 use crate::env::Env;
 use crate::error::{Result, wrong};
@@ -154,7 +154,7 @@ pub(crate) fn concat(values: &[Value], env: &Env) -> Result<Value> {
     Ok(Value::Text(out.finish()?))
 }
 
-/// An empty text, for what has none.
+/// An empty text.
 pub(crate) fn empty() -> Value {
     Value::Text(Text::default())
 }

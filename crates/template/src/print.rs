@@ -92,7 +92,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What is in a container, between brackets; of one that is inside itself, dots.
+    /// Prints the content of a container between brackets. A container inside itself is printed as dots.
     fn inside(&mut self, at: usize, open: &str, close: &str, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.out.own(open)?;
         if self.namespaces > 0 && self.path.contains(&at) {
@@ -168,7 +168,7 @@ pub(crate) fn quoted(text: &Text, out: &mut Builder, env: &Env) -> Result<()> {
     let quote = if whole.contains('\'') && !whole.contains('"') { '"' } else { '\'' };
     out.char(quote, Origin::Template)?;
     for (run, origin) in text.runs() {
-        // What needs no escape is written in one go.
+        // A run of characters without escapes is written at once.
         let run = &whole[run];
         let mut plain = 0;
         for (at, c) in run.char_indices() {

@@ -1,17 +1,17 @@
-//! Flat code: what a template is compiled to.
+//! The flat code of a compiled template.
 
 use crate::checks::Check;
 use crate::filters::Filter;
 use crate::parse::ast::{Binary, Comparison, Literal};
 
-/// Where a variable lies: so many functions further out, and in which slot there.
+/// The location of a variable: the number of functions further out, and its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Var {
     pub up: u16,
     pub slot: u32,
 }
 
-/// Where the arguments of a call lie on the stack, from the bottom: positional ones, named ones, `*`, `**`, the caller.
+/// The arguments of a call on the stack, from the bottom: positional arguments, named arguments, `*`, `**`, the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub positional: u32,
@@ -22,14 +22,14 @@ pub(crate) struct Shape {
     pub caller: bool,
 }
 
-/// An instruction. Numbers are those of constants, slots, instructions, functions or shapes.
+/// An instruction. Numbers refer to constants, slots, instructions, functions or shapes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// Writes a range of the source.
     Data(u32, u32),
     /// Writes the top of the stack.
     Print,
-    /// That the top is a text: what blocks write is not made one.
+    /// Checks that the top of the stack is a text. The output of blocks is not converted to text.
     Text,
     Const(u32),
     /// A variable; the constant is its name.
@@ -87,9 +87,9 @@ pub(crate) enum Op {
     NoElse,
     /// Begins to capture what is written.
     Capture,
-    /// What was captured.
+    /// Pushes the captured output.
     Captured,
-    /// What was captured goes nowhere.
+    /// Drops the captured output.
     DropCapture,
     /// The value for a tuple of so many names: the first one on top.
     Unpack(u32),
@@ -106,7 +106,7 @@ pub(crate) enum Op {
     /// The next value of a loop with a condition, twice; where it was tested before, once and a jump to the second
     /// instruction. At the end of the loop, a jump to the first.
     NextRaw(u32, u32),
-    /// Takes what the condition gave; if it is false, the value goes, too, and a jump is made.
+    /// Pops the result of the condition. If it is false, also pops the value and jumps.
     Tested(u32),
     /// The turn of the value on top begins.
     Turn,
@@ -116,7 +116,7 @@ pub(crate) enum Op {
     Recurse(u32),
     /// A macro of a function.
     Macro(u32),
-    /// Ends a function: what it wrote is its value.
+    /// Ends a function, whose value is its output.
     Return,
     /// Calls a function that writes what the model generates.
     Generation(u32),

@@ -1,6 +1,6 @@
-//! What Python says of characters.
+//! The character classes of Python.
 
-/// `str.isspace`: what Unicode calls white space, and the four separators of ASCII.
+/// `str.isspace`: the white space of Unicode, and the four separators of ASCII.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
@@ -13,7 +13,7 @@ pub(crate) fn trim_end(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }
 
-/// What ends a line for `str.splitlines`, beside CR LF.
+/// The characters that end a line for `str.splitlines`, in addition to CR LF.
 pub(crate) fn is_line_end(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -129,7 +129,7 @@ pub(crate) fn is_alpha(c: char) -> bool {
         && (matches!(code, 0xFF9E | 0xFF9F) || !is_mark(c))
 }
 
-/// `str.isalnum`, and what is a word for Python's patterns, beside `_`.
+/// `str.isalnum`, and the word characters of regular expressions in Python, except `_`.
 pub(crate) fn is_alnum(c: char) -> bool {
     is_alpha(c) || c.is_numeric()
 }
@@ -198,7 +198,7 @@ pub(crate) fn is_digit(c: char) -> bool {
             | 0x2780..=0x2788 | 0x278A..=0x2792)
 }
 
-/// The title case of a character: that of the first, where its upper case is several.
+/// The title case of a character. If its upper case is several characters, the others are in lower case.
 pub(crate) fn title(c: char, mut put: impl FnMut(char)) {
     match c {
         // Letters that are two in one have a form of their own.
@@ -216,7 +216,7 @@ pub(crate) fn title(c: char, mut put: impl FnMut(char)) {
             for (i, upper) in c.to_uppercase().enumerate() {
                 match upper {
                     upper if i == 0 => put(upper),
-                    // An iota below a letter is one there, too.
+                    // An iota subscript stays one.
                     'Ι' => put('\u{345}'),
                     upper => upper.to_lowercase().for_each(&mut put),
                 }

@@ -1,4 +1,4 @@
-//! Templates, what they are given, and what they write.
+//! Templates with their inputs and outputs.
 
 use crate::compile::compile;
 use crate::dict::Pairs;
@@ -31,7 +31,7 @@ impl Template {
     /// The template of a source.
     ///
     /// # Errors
-    /// A source that is too long or is no template.
+    /// The source is too long or is not a template.
     pub fn new(source: &str) -> Result<Template, Error> {
         if source.len() > MAX_SOURCE {
             let message = format!("the source has {} bytes, allowed are {MAX_SOURCE}", source.len());
@@ -114,7 +114,7 @@ pub struct Renderer<'t> {
     variables: HashMap<String, Value>,
 }
 
-/// What a template wrote.
+/// The output of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Output {
@@ -122,13 +122,14 @@ pub struct Output {
     pub text: String,
     /// Where its bytes come from: ranges that cover the text, in turns.
     pub runs: Vec<(Range<usize>, Origin)>,
-    /// The byte ranges of `{% generation %}` blocks: what a model learns to write.
+    /// The byte ranges of `{% generation %}` blocks: the parts that a model is trained to write.
     pub generated: Vec<Range<usize>>,
     /// Steps that were taken.
     pub steps: u64,
     /// The most bytes that were alive at a time.
     pub peak_bytes: usize,
-    /// Bytes that are still charged although all values of the rendering are gone: none, unless values are held outside.
+    /// Bytes that are still charged although all values of the rendering are gone: none, unless values are held
+    /// outside.
     #[doc(hidden)]
     pub charged_bytes: usize,
 }
@@ -171,7 +172,7 @@ impl Renderer<'_> {
         self.variables.insert(name.into(), value.0);
     }
 
-    /// What `strftime_now` tells: seconds since 1970, UTC; without it, the time of the call.
+    /// Sets the time for `strftime_now`, in seconds since 1970, UTC. The default is the time of the call.
     pub fn now(&mut self, seconds: i64) {
         self.env.now = seconds;
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 struct Items {
     values: Vec<Value>,
     depth: usize,
-    /// What `groupby` makes: its values are `grouper` and `list`, too.
+    /// Whether it is an item of `groupby`, whose values are also available as `grouper` and `list`.
     grouped: bool,
     _charge: Charge,
 }
@@ -77,7 +77,7 @@ impl Seq {
         Seq { items: self.items.clone(), start: first as u32, len: len as u32, step: step as i32 }
     }
 
-    /// Where its values lie.
+    /// The address of its values.
     pub(crate) fn address(&self) -> usize {
         Rc::as_ptr(&self.items) as *const () as usize
     }
@@ -132,7 +132,7 @@ impl Gather {
 
     pub(crate) fn seq(self) -> Result<Seq> {
         let meter = self.charge.meter().clone();
-        // Given back first: the same memory is charged as that of the list.
+        // Released first, because the same memory is charged to the list.
         drop(self.charge);
         Seq::new(&meter, self.values)
     }

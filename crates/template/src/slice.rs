@@ -5,7 +5,7 @@ use crate::error::{Result, wrong};
 use crate::text::{Builder, Text};
 use crate::value::Value;
 
-/// Start, stop and step of a slice, from nothing to what it is of; backwards, the stop may be -1.
+/// Start, stop and step of a slice, clamped to the length of its value. The stop of a backward slice may be -1.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub start: i64,

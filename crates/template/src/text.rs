@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// Where a byte of a text comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The template, or what an operation writes itself: quotes, padding, numbers.
+    /// The template, or an operation that adds quotes, padding or numbers.
     Template,
     /// A text of the conversation.
     Input,
@@ -71,7 +71,7 @@ pub(crate) struct Text {
     buf: Option<Rc<Buf>>,
     start: u32,
     len: u32,
-    /// What markupsafe calls `Markup`: escaping leaves it alone.
+    /// A safe text (`Markup` in markupsafe), which is not escaped.
     safe: bool,
 }
 
@@ -262,7 +262,7 @@ impl Builder {
         Ok(())
     }
 
-    /// What an operation writes itself.
+    /// Appends text that an operation adds.
     pub(crate) fn own(&mut self, text: &str) -> Result<()> {
         self.push(text, Origin::Template)
     }

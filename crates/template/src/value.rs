@@ -14,7 +14,7 @@ use crate::text::Text;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Values inside each other: deeper ones are refused, so that whoever walks them may recurse.
+/// The largest nesting depth of values. Deeper values are refused, so that functions may recurse over values.
 pub(crate) const DEEPEST: usize = 256;
 
 #[derive(Clone)]
@@ -43,7 +43,7 @@ pub(crate) enum Value {
     Function(&'static Function),
 }
 
-/// What a view of a dict shows.
+/// The part of a dict that a view shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Keys,
@@ -51,7 +51,7 @@ pub(crate) enum View {
     Items,
 }
 
-/// What is not there, and why.
+/// An undefined value, with the reason.
 pub(crate) struct Undefined {
     why: Why,
     name: Text,
@@ -146,7 +146,7 @@ pub(crate) struct Bound {
 }
 
 impl Value {
-    /// What Python calls its type.
+    /// The name of its type in Python.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Value::Undefined(_) => "Undefined",
@@ -206,7 +206,7 @@ impl Value {
         matches!(self, Value::Undefined(_))
     }
 
-    /// What `len` gives, where that is known.
+    /// The result of `len`, if it is defined.
     pub(crate) fn len(&self) -> Result<usize> {
         Ok(match self {
             Value::Undefined(_) => 0,

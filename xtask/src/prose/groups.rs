@@ -40,7 +40,6 @@ const BEFORE: &[(&str, usize)] = &[
     ("inkstone-compute", 182),
     ("inkstone-engine-cpu", 386),
     ("inkstone-generate", 95),
-    ("inkstone-template", 159),
     ("inkstone-tensor", 106),
     ("inkstone-tests", 15),
     ("xtask", 137),

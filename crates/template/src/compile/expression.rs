@@ -10,8 +10,8 @@ use crate::program::{Op, Shape};
 type Result<T> = std::result::Result<T, Error>;
 
 impl Compiler<'_> {
-    /// Leaves the value of an expression on the stack. What an operator has on its left is gone through in a loop, so that
-    /// only what is nested recurses.
+    /// Emits code that leaves the value of an expression on the stack. The left operands of operators are visited in a
+    /// loop, so that only nested expressions recurse.
     pub(super) fn expr(&mut self, id: ExprId) -> Result<()> {
         let ast = self.ast;
         let mut outer = Vec::new();
@@ -42,7 +42,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What an expression does with the value on its left, which is on the stack.
+    /// Emits the operation of an expression on its left value, which is on the stack.
     fn link(&mut self, id: ExprId) -> Result<()> {
         let (ast, at) = (self.ast, self.ast.at(id));
         match ast.expr(id) {
@@ -156,8 +156,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Adds to the value on the stack. What nothing can go wrong with becomes a part of the sum on its left, whose place
-    /// the error has if that can't be made.
+    /// Emits an addition to the value on the stack. An operand that can't fail is added to the sum on its left, and an
+    /// error of the addition then has the place of that sum.
     fn sum(&mut self, left: ExprId, right: ExprId, at: u32) -> Result<()> {
         const LONGEST: u32 = 16;
         let is_sum = matches!(self.ast.expr(left), Expr::Binary(Binary::Add, ..));
@@ -187,7 +187,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A call of what is on the stack: the function, or the value that has it as an attribute.
+    /// Emits a call of the function on the stack, or of an attribute of the value on the stack.
     pub(super) fn call(&mut self, callee: ExprId, arguments: &Arguments, caller: Option<u32>, at: u32) -> Result<()> {
         let shape = self.arguments(arguments, caller, at)?;
         let op = match self.ast.expr(callee) {

@@ -85,8 +85,8 @@ impl Compiler<'_> {
         self.here() - 1
     }
 
-    /// Takes the last instruction back if it is a sum: how many values it has, and its place. Jumps to it go to what comes
-    /// instead.
+    /// Removes the last instruction if it is a sum, and returns its number of values and its place. Jumps to it go to
+    /// the instruction that replaces it.
     fn take_sum(&mut self) -> Option<(u32, u32)> {
         let (Op::Sum(n), at) = (*self.program.ops.last()?, *self.program.places.last()?) else { return None };
         self.program.ops.pop();
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         Some((n, at))
     }
 
-    /// Lets a jump go to what comes next.
+    /// Sets the target of a jump to the next instruction.
     fn patch(&mut self, jump: u32) {
         let here = self.here();
         match &mut self.program.ops[jump as usize] {

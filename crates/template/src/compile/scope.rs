@@ -1,11 +1,11 @@
-//! Which variable a name is. The rules are Jinja's: a scope knows all names that its statements use before the first of them
-//! runs, and what a name is at the start of the scope follows from how it is used there.
+//! Resolves names to variables, by the rules of Jinja: a scope knows all names that its statements use before the first
+//! statement runs, and the initial value of a name depends on its uses in the scope.
 
 use crate::parse::ast::{Ast, Expr, ExprId, For, Kind, NameId, Signature, Stmt, Target};
 use crate::program::Var;
 use std::collections::{HashMap, HashSet};
 
-/// What a slot has when its scope begins.
+/// The initial value of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// The scope's owner puts it there: a parameter, the target of a loop.
@@ -96,7 +96,7 @@ impl Scopes {
         self.slots[function] - 1
     }
 
-    /// A name whose value comes from outside.
+    /// Adds a name whose value the caller provides.
     pub(super) fn give(&mut self, name: NameId) -> u32 {
         let slot = self.define(name, Start::Given);
         self.stored(name);
@@ -145,7 +145,7 @@ impl Scopes {
         Var { up: 0, slot }
     }
 
-    /// The slots of the innermost scope and what they begin with.
+    /// The slots of the innermost scope with their initial values.
     pub(super) fn starts(&self) -> Vec<(u32, Start)> {
         self.scopes.last().map_or(Vec::new(), |scope| scope.starts.clone())
     }
@@ -167,7 +167,7 @@ impl Scopes {
             }
             Kind::SetBlock(target, ..) => self.see_target(target),
             Kind::If(arms, otherwise) => {
-                // A name that an arm sets has, where no arm does, the value from outside.
+                // If no arm sets a name that another arm sets, the name has the value of the outer scope.
                 let before = self.top().stored.len();
                 for (test, body) in arms {
                     self.see_value(*test, ast);
@@ -211,8 +211,8 @@ impl Scopes {
     }
 }
 
-/// Calls `f` with each name that an expression reads, in the order of the source. The list of what is left to read takes the
-/// place of recursion.
+/// Calls `f` with each name that an expression reads, in the order of the source. It uses an explicit list of
+/// expressions instead of recursion.
 pub(super) fn names(value: ExprId, ast: &Ast, f: &mut dyn FnMut(NameId)) {
     let mut left = vec![value];
     while let Some(id) = left.pop() {
@@ -249,8 +249,8 @@ pub(super) fn names(value: ExprId, ast: &Ast, f: &mut dyn FnMut(NameId)) {
     }
 }
 
-/// Which of these names a body reads before it sets them, as Jinja looks for them: in the order of the source, also inside
-/// of other blocks.
+/// Which of these names a body reads before it sets them, as Jinja looks for them: in the order of the source, also
+/// inside of other blocks.
 pub(super) fn read_names(body: &[Stmt], ast: &Ast, wanted: &[Option<NameId>]) -> Vec<bool> {
     let mut search = Search { ast, wanted: wanted.to_vec(), found: vec![false; wanted.len()] };
     search.body(body);

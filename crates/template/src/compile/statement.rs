@@ -82,7 +82,7 @@ impl Compiler<'_> {
                     c.scopes.see(body, c.ast);
                     c.starts(at);
                     for (target, value) in values {
-                        // Values are those of the names outside.
+                        // The values are evaluated in the outer scope.
                         c.scopes.set_aside();
                         c.expr(*value)?;
                         c.scopes.take_back();
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What a body writes, as a value.
+    /// Emits code that captures the output of a body as a value.
     fn captured(&mut self, body: &[Stmt], at: u32) -> Result<()> {
         self.emit(Op::Capture, at);
         self.top().captures += 1;

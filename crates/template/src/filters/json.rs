@@ -117,7 +117,7 @@ impl Writer<'_> {
         self.value(value, depth + 1)
     }
 
-    /// What comes before the value of this number.
+    /// Writes the separator before the value with this index.
     fn between(&mut self, i: usize, depth: usize) -> Result<()> {
         if i > 0 {
             let comma = self.comma.clone();
@@ -144,7 +144,7 @@ impl Writer<'_> {
         let whole = text.as_str();
         self.out.own("\"")?;
         for (run, origin) in text.runs() {
-            // What needs no escape is written in one go.
+            // A run of characters without escapes is written at once.
             let run = &whole[run];
             let mut plain = 0;
             for (at, c) in run.char_indices() {

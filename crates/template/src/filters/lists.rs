@@ -155,7 +155,7 @@ pub(super) fn attr(env: &Env, value: &Value, args: Args) -> Result<Value> {
     }
     match access::own(value, name, env)? {
         Some(found) => Ok(found),
-        // Items are no attributes here.
+        // Items do not count as attributes here.
         None => Undefined::attribute(&env.meter, value, name.clone()),
     }
 }

@@ -32,7 +32,7 @@ impl Kept {
     }
 }
 
-/// Values of what is not empty, or nothing.
+/// The values of an iterable, or none if it is empty.
 fn values_of(value: &Value) -> Result<Values> {
     if value.is_true() { Values::of(value) } else { Ok(Values::Nothing) }
 }

@@ -40,7 +40,7 @@ pub(super) fn int(env: &Env, value: &Value, args: Args) -> Result<Value> {
         Value::Float(n) if n.is_infinite() => wrong("cannot convert float infinity to integer"),
         Value::Float(n) if n.is_nan() => default(),
         Value::Float(n) => number::truncated(*n).map(Value::Int),
-        // Whatever is wrong with the base, it is as a text that is none.
+        // An invalid base has the same effect as a text that is not a number.
         Value::Text(text) => match number::parse_int(text.as_str(), base.map_or(Some(10), number::int).unwrap_or(-1)) {
             Ok(n) => Ok(Value::Int(n)),
             Err(NotInt::TooLarge) => wrong("an integer of more than 128 bits"),
@@ -54,7 +54,7 @@ pub(super) fn int(env: &Env, value: &Value, args: Args) -> Result<Value> {
     }
 }
 
-/// What `float` makes of a number or a text, if that is one.
+/// The result of `float` for a number or a text, if the text is a number.
 fn as_float(value: &Value, env: &Env) -> Result<Option<f64>> {
     reads(value, env)?;
     Ok(match value {

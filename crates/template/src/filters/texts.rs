@@ -149,7 +149,7 @@ pub(super) fn truncate(env: &Env, value: &Value, args: Args) -> Result<Value> {
         return wrong(format!("truncate: length is {length}, allowed: the length of end or more; leeway: 0 or more"));
     }
     if value.len()? as i128 <= length.saturating_add(leeway) {
-        // Whatever it is.
+        // The value is returned unchanged, independent of its type.
         return Ok(value.clone());
     }
     let text = value.as_text("the value of truncate")?;

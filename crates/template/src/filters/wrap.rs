@@ -65,7 +65,7 @@ fn fill(line: &Text, how: &Wrap, between: &Text, out: &mut Builder, env: &Env) -
             next = chunks.next();
         }
         let mut used = 0;
-        // Chunks follow each other: what a line has is a range, of which the last one may go.
+        // Chunks are adjacent, so a line is a range of chunks, whose last chunk may be dropped.
         let start = next.as_ref().map_or(0, |chunk| chunk.range.start);
         let mut last: Option<Chunk> = None;
         while let Some(chunk) = next.take() {
@@ -164,8 +164,8 @@ impl Chunks<'_> {
     fn word(&self, rest: &str) -> usize {
         let dashes = |at: usize| self.line[at..].bytes().take_while(|b| *b == b'-').count();
         let dash = |at: usize| {
-            // Between words; two hyphens or more.
-            // What is before is looked at first: of many dashes only the first has to count them.
+            // Two or more hyphens between words. The character before them is tested first, so that only the first of
+            // many dashes counts them.
             if !self.line[..at].chars().next_back().is_some_and(is_word_or_sign) {
                 return None;
             }

@@ -186,7 +186,7 @@ fn field_end(text: &str) -> Option<usize> {
     })
 }
 
-/// `ascii`: what is not ASCII is escaped.
+/// `ascii`: escapes characters that are not ASCII.
 pub(super) fn ascii(text: &Text, env: &Env) -> Result<Text> {
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
     for (c, origin) in text.chars_with_origin() {

@@ -22,7 +22,7 @@ struct Spec {
     kind: Option<char>,
 }
 
-/// Widths and precisions beyond this are refused; memory would be, too.
+/// Larger widths and precisions are refused. Their memory would also be refused.
 const WIDEST: usize = i32::MAX as usize;
 
 fn is_align(c: char) -> bool {
@@ -72,7 +72,7 @@ fn parse(spec: &str) -> Result<Spec> {
     }
 }
 
-/// What `format(value, spec)` gives.
+/// The result of `format(value, spec)`.
 pub(super) fn formatted(value: &Value, spec: &Text, env: &Env) -> Result<Text> {
     if spec.is_empty() {
         return string(value, env);

@@ -103,7 +103,7 @@ fn filled(text: &Text, values: Seq, mapping: Option<&Value>, env: &Env) -> Resul
     Ok(out.finish()?.safe(text.is_safe()))
 }
 
-/// A safe text sees what it formats through a wrapper, which makes numbers of texts, and is no int itself.
+/// A safe text wraps its arguments. The wrapper converts texts to numbers, and is not an int itself.
 fn through_markup(value: Value, kind: char) -> Result<Value> {
     match (kind, &value) {
         ('c' | 'x' | 'X' | 'o', _) => wrong(format!("%{kind} is not available in a safe text")),
@@ -119,7 +119,7 @@ fn through_markup(value: Value, kind: char) -> Result<Value> {
     }
 }
 
-/// What is between parentheses, which may have others inside.
+/// The text between parentheses, which may be nested.
 fn key_of(rest: &str) -> Result<(&str, &str)> {
     let mut open = 0;
     let end = rest.bytes().position(|b| {

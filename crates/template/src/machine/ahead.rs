@@ -1,5 +1,5 @@
-//! What the next instruction takes at once does not go over the stack. Both instructions are counted, and an error has the
-//! place of the one that made it.
+//! Passes a value directly to the next instruction, without the stack. Both instructions are counted, and an error has
+//! the place of the instruction that caused it.
 
 use super::Machine;
 use crate::access;
@@ -12,8 +12,8 @@ use crate::program::{Op, Var};
 use crate::value::{Undefined, Value};
 use std::rc::Rc;
 
-/// A copy. The most frequent kinds are made where they stay: to move what was written just before waits for it, which was a
-/// tenth of the time.
+/// A copy. The most frequent kinds are made where they stay: to move what was written just before waits for it, which
+/// was a tenth of the time.
 #[inline(always)]
 pub(super) fn copy(value: &Value) -> Value {
     match value {

@@ -19,7 +19,7 @@ use std::rc::Rc;
 /// Calls inside each other.
 const DEEPEST: usize = 400;
 
-/// What a macro says of itself.
+/// The attributes of a macro.
 pub(super) struct Known {
     pub name: Option<Text>,
     pub arguments: Seq,
@@ -119,14 +119,14 @@ impl Machine<'_> {
         Ok(Given { positional, named, _charge: charge })
     }
 
-    /// Calls what lies below the arguments.
+    /// Calls the value below the arguments on the stack.
     pub(super) fn call(&mut self, shape: &Shape) -> Result<()> {
         let given = self.take_arguments(shape)?;
         let callee = self.pop();
         self.call_value(&callee, given)
     }
 
-    /// Calls an attribute of what lies below the arguments.
+    /// Calls an attribute of the value below the arguments on the stack.
     pub(super) fn call_method(&mut self, name: &Text, shape: &Shape) -> Result<()> {
         let base = self.stack.len() - shape.len();
         let value = self.stack[base - 1].clone();
@@ -296,7 +296,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends a function: what it wrote is its value.
+    /// Ends a function, whose value is its output.
     pub(super) fn leave(&mut self) -> Result<()> {
         let Some(call) = self.calls.pop() else { return Ok(()) };
         debug_assert!(self.loops.len() == call.loops, "loops end before the function that has them");
@@ -320,7 +320,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What macros of a function say of themselves.
+    /// The attributes of the macros of a function.
     pub(super) fn known(&mut self, function: u32) -> Result<Rc<Known>> {
         if let Some(known) = &self.known[function as usize] {
             return Ok(known.clone());

@@ -9,7 +9,7 @@ use crate::program::Var;
 use crate::value::Value;
 use std::rc::Rc;
 
-/// The variables of a function. Frames lie in a table, since a macro may be a variable of its own frame.
+/// The variables of a function. Frames are stored in a table, because a macro may be a variable of its own frame.
 pub(super) struct Frame {
     /// Empty while it is the current one.
     pub slots: Vec<Option<Value>>,
@@ -99,7 +99,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A function is left: its frame goes, unless a macro that was made in it is somewhere else, too.
+    /// Releases the frame of a function that ends, unless a macro defined in it is also referenced elsewhere.
     pub(super) fn release(&mut self, place: u32) {
         let frame = &mut self.frames[place as usize];
         let macros = Rc::strong_count(&frame.shares) - 1;

@@ -1,4 +1,5 @@
-//! The machine: runs a program. Calls, loops and captures have stacks of their own, so that no template needs native stack.
+//! The machine: runs a program. Calls, loops and captures have stacks of their own, so that no template needs native
+//! stack.
 
 mod ahead;
 mod call;
@@ -28,7 +29,7 @@ pub(crate) use frames::Macro;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What a rendering wrote.
+/// The output of a rendering.
 pub(crate) struct Written {
     pub out: Builder,
     /// Byte ranges of generations.
@@ -52,7 +53,7 @@ pub(crate) struct Machine<'p> {
     known: Vec<Option<Rc<Known>>>,
     loops: Vec<Running>,
     out: Builder,
-    /// What was written outside of captures that are open.
+    /// The outputs that surround the open captures.
     outer: Vec<Builder>,
     generated: Vec<Range<usize>>,
     _charge: Charge,
@@ -64,7 +65,7 @@ enum Running {
     Object(Rc<Loop>),
 }
 
-/// What an open capture takes in the machine, which doubles its room.
+/// The memory of an open capture in the machine, whose stack doubles its capacity.
 const CAPTURE: usize = 2 * size_of::<Builder>();
 
 /// Runs a program. `external` finds the variables of the rendering.

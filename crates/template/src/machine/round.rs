@@ -10,7 +10,7 @@ use crate::text::Text;
 use crate::value::Value;
 use std::rc::Rc;
 
-/// What a loop that is open takes in the machine, which doubles its room.
+/// The memory of an open loop in the machine, whose stack doubles its capacity.
 pub(super) const LOOP: usize = 2 * size_of::<Running>();
 
 impl Machine<'_> {
@@ -95,7 +95,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What the condition gave is on top, the value below.
+    /// Tests the condition on top of the stack; the value is below it.
     pub(super) fn tested(&mut self, next: u32) -> Result<()> {
         let passed = self.pop().is_true();
         if let Some(looped) = self.early_test() {
@@ -111,7 +111,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// If an attribute of the loop on top needs a value that was not tested yet, tests one; the instruction is made again.
+    /// If an attribute of the loop on top needs a value that was not tested yet, tests one; the instruction is made
+    /// again.
     pub(super) fn looks_ahead(&mut self, name: &Text) -> Result<bool> {
         let Value::Loop(looped) = self.top() else { return Ok(false) };
         let looped: Rc<Loop> = looped.clone();

@@ -1,4 +1,4 @@
-//! Upper and lower case, and what the characters of a text are.
+//! Upper and lower case, and the classes of characters.
 
 use super::own;
 use crate::args::Args;
@@ -29,7 +29,7 @@ fn ascii(text: &Text, env: &Env, change: fn(&str) -> String) -> Result<Option<Te
     let Some(origin) = text.single_origin().filter(|_| text.is_ascii()) else { return Ok(None) };
     env.meter.bytes(text.len())?;
     let mut out = Builder::with_capacity(&env.meter, text.len())?;
-    // Piece by piece, so that a copy beside the text is small. Each byte is a character.
+    // Piece by piece, so that the additional copy is small. Each byte is a character.
     const PIECE: usize = 4096;
     for start in (0..text.len()).step_by(PIECE) {
         let end = (start + PIECE).min(text.len());

@@ -91,11 +91,11 @@ const LOOP: Table = &[("changed", containers::changed), ("cycle", containers::cy
 const DICT_FUNCTION: Table = &[("fromkeys", containers::fromkeys)];
 const CYCLER: Table = &[("next", containers::next), ("reset", containers::reset)];
 
-/// What changes a value, and what leads out of the sandbox.
+/// Methods that change a value or would leave the sandbox.
 const HIDDEN_OF_TEXT: &[&str] = &["encode", "format_map", "maketrans", "translate"];
 const HIDDEN_OF_DICT: &[&str] = &["clear", "pop", "popitem", "setdefault", "update"];
 const HIDDEN_OF_LIST: &[&str] = &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
-/// What every object of Python has.
+/// The attributes of every object of Python.
 const HIDDEN: &[&str] = &[
     "__class__",
     "__delattr__",
@@ -157,7 +157,7 @@ pub(crate) fn find(value: &Value, name: &str) -> Option<Found> {
     is_hidden(name, hidden).then_some(Found::Hidden)
 }
 
-/// What a value has that is no method.
+/// An attribute of a value that is not a method.
 pub(crate) fn property(value: &Value, name: &str, env: &Env) -> Result<Option<Value>> {
     Ok(match (value, name) {
         (Value::Loop(looped), _) => looped.attribute(name, env)?,

@@ -23,7 +23,7 @@ fn padded(text: &Text, left: usize, right: usize, fill: &Text, env: &Env) -> Res
 /// A text in the middle of a wider one.
 pub(crate) fn centered(text: &Text, width: usize, fill: &Text, env: &Env) -> Result<Text> {
     let pad = width.saturating_sub(text.chars());
-    // An odd space is on the left if the width is odd, too.
+    // If both the padding and the width are odd, the additional space is on the left.
     let left = pad / 2 + (pad & width & 1);
     padded(text, left, pad - left, fill, env)
 }

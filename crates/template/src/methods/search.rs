@@ -25,7 +25,7 @@ fn between(text: &Text, start: Option<&Value>, end: Option<&Value>) -> Result<Op
     Ok(Some(before..before + part.len()))
 }
 
-/// What to look for, and where.
+/// The text to search for, and the range to search in.
 fn sought<'a>(
     env: &Env,
     value: &'a Value,

@@ -25,7 +25,8 @@ fn how<'a>(args: &Args<'a>, of: &str) -> Result<(Option<&'a Text>, usize)> {
     Ok((separator, usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
-/// A part at one end of a text and what is left, without what is between them; `None` if nothing is.
+/// Splits a text into a part at one end and the rest, without the separator between them; `None` if there is no
+/// separator.
 type Cut = for<'t> fn(&'t str, Option<&str>) -> Option<(&'t str, &'t str)>;
 
 fn first_cut<'t>(text: &'t str, separator: Option<&str>) -> Option<(&'t str, &'t str)> {
@@ -114,7 +115,7 @@ fn cut(env: &Env, value: &Value, args: Args, of: &str, last: bool) -> Result<Val
     let parts = match found {
         Some(at) => {
             let end = at + separator.len();
-            // What was found is the separator itself.
+            // The separator that was found is returned itself.
             let safe = text.is_safe() || separator.is_safe();
             [text.part(0..at), separator.clone().safe(safe), text.part(end..text.len())]
         }

@@ -1,5 +1,5 @@
-//! The tree of a template. Expressions lie in one list and name each other by number, so that a chain of 100,000 links is
-//! dropped without recursion.
+//! The tree of a template. Expressions are stored in one list and refer to each other by number, so that a chain of
+//! 100,000 links is dropped without recursion.
 
 /// The number of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct ExprId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(pub u32);
 
-/// What stands in the source itself.
+/// A literal in the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Literal {
     None,
@@ -89,14 +89,14 @@ pub(crate) enum Expr {
     /// A slice that is a part of a tuple of subscripts: no value takes one.
     BadSlice,
     Call(ExprId, Box<Arguments>),
-    /// `None`: what the block around it captured.
+    /// A filter; `None` stands for the captured output of the surrounding block.
     Filter(Option<ExprId>, NameId, Box<Arguments>),
     Test(ExprId, NameId, Box<Arguments>),
     /// Test, then, else.
     If(ExprId, ExprId, Option<ExprId>),
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     Name(NameId),

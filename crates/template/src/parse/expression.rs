@@ -1,5 +1,6 @@
-//! Expressions, by Jinja's precedence: `if`, `or`, `and`, `not`, comparisons, `+ -`, `~`, `* / // %`, `**`, signs, filters and
-//! tests. Chains are read in loops; only what stands in brackets, or behind `else` and a sign of two sides, recurses.
+//! Expressions, by Jinja's precedence: `if`, `or`, `and`, `not`, comparisons, `+ -`, `~`, `* / // %`, `**`, signs,
+//! filters and tests. Chains are read in loops; only what stands in brackets, or behind `else` and a sign of two sides,
+//! recurses.
 
 use super::Parser;
 use super::ast::{Arguments, Binary, Comparison, Expr, ExprId, Literal, Unary};
@@ -162,7 +163,7 @@ impl Parser<'_> {
         Some(found)
     }
 
-    /// Signs, a value, what follows it, and filters and tests of all that.
+    /// Parses signs, a value with its suffixes, and the filters and tests of the result.
     fn unary(&mut self) -> Result<ExprId> {
         let mut signs = Vec::new();
         while self.is("-") || self.is("+") {
@@ -332,7 +333,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What is in parentheses behind a function, a filter or a test.
+    /// Parses the arguments in parentheses after a function, a filter or a test.
     pub(super) fn arguments(&mut self) -> Result<Arguments> {
         self.deeper(|p| {
             let at = p.place();

@@ -80,7 +80,7 @@ pub(super) fn text(source: &str) -> Result<(Tok<'static>, usize), String> {
     Err(format!("missing end of this text: {quote}"))
 }
 
-/// What is behind a backslash; its length.
+/// Parses the escape after a backslash and returns its length.
 fn escape(rest: &str, out: &mut String) -> Result<usize, String> {
     let Some(c) = rest.chars().next() else { return Err("missing end of this text".to_string()) };
     let code = |start: usize, len: usize| {
@@ -108,7 +108,8 @@ fn escape(rest: &str, out: &mut String) -> Result<usize, String> {
             (code.unwrap_or('\0'), len)
         }
         c => {
-            // Python leaves an escape that it doesn't know as it is, and Jinja writes what is not ASCII as an escape before.
+            // Python leaves an escape that it doesn't know as it is, and Jinja writes what is not ASCII as an escape
+            // before.
             out.push('\\');
             match c as u32 {
                 0..=0x7F => {}

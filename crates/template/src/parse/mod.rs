@@ -10,10 +10,10 @@ use crate::error::{Error, Fail, Kind};
 use ast::{Ast, ExprId, Stmt};
 use lexer::{Lexer, Tok, Token};
 
-/// Expressions and statements inside each other. Whoever reads the tree may recurse so far.
+/// The largest nesting depth of expressions and statements, so that functions may recurse over the tree.
 pub(crate) const DEEPEST: usize = 100;
 
-/// What a level of brackets or blocks weighs, beside the right side of an operator.
+/// The weight of a level of brackets or blocks, relative to the right side of an operator.
 const LEVEL: usize = 4;
 
 /// A source and its tree.

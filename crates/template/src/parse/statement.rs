@@ -12,7 +12,8 @@ type Result<T> = std::result::Result<T, Error>;
 const REFUSED: [&str; 9] = ["block", "include", "import", "from", "extends", "autoescape", "trans", "do", "debug"];
 
 impl Parser<'_> {
-    /// Text and tags, up to a tag whose first word is one of `ends`, which stays; without ends, to the end of the source.
+    /// Text and tags, up to a tag whose first word is one of `ends`, which stays; without ends, to the end of the
+    /// source.
     pub(super) fn body(&mut self, ends: &[&str]) -> Result<Vec<Stmt>> {
         self.deeper(|p| {
             let mut body = Vec::new();
@@ -62,7 +63,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of an opening tag, and what it holds; the word of the end tag that was found is taken.
+    /// Parses the rest of an opening tag and its body, up to the word of the end tag.
     fn block(&mut self, word: &'static str, ends: &[&'static str]) -> Result<(Vec<Stmt>, &'static str)> {
         self.skip_if(":");
         self.block_end()?;
@@ -135,7 +136,7 @@ impl Parser<'_> {
         Ok(Kind::SetBlock(target, filter, self.block("set", &["endset"])?.0))
     }
 
-    /// One filter or more of what a block writes.
+    /// Parses one or more filters of the output of a block.
     fn filters(&mut self, value: Option<super::ast::ExprId>) -> Result<super::ast::ExprId> {
         let mut filter = self.filter(value)?;
         while self.skip_if("|") {
@@ -223,7 +224,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is assigned to: a name or names with commas between them, perhaps attributes of namespaces.
+    /// Parses the target of an assignment: names separated by commas, or attributes of namespaces if they are allowed.
     fn target(&mut self, namespaces: bool) -> Result<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;
