@@ -1,24 +1,24 @@
 use inkstone_compute::{Bindings, Interface, Weights};
 
-/// Bytes that a model takes in its engine.
+/// The memory of a model in its engine, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Weights, each once, as their file has them.
+    /// Weights in the format of the file, each counted once.
     pub weights: u64,
-    /// What of the weights is copied: not read where the file lies.
+    /// The part of the weights that is a copy instead of a view of the file.
     pub copied: u64,
-    /// What of the weights is kept in memory where the file is mapped, because memory does not hold all of them.
+    /// The part of the mapped weights that is locked in memory, if memory does not hold all of them.
     pub locked: u64,
-    /// What of the weights is read from the file again and again, for the same reason.
+    /// The part of the mapped weights that is read from the file in every step, in the same case.
     pub streamed: u64,
-    /// Keys, values, tokens, and what sequences keep between steps; for all sequences that can be resident.
+    /// Keys, values, tokens, and the carry between steps, for all sequences that can be resident.
     pub states: u64,
     /// Values between the steps of a plan, and between plans.
     pub values: u64,
 }
 
 impl Footprint {
-    /// Of what plans are bound to.
+    /// The footprint of the buffers that the plans are bound to.
     pub(crate) fn of(interface: &Interface, bind: &Bindings) -> Footprint {
         let weights = interface.weights.iter().map(|w| w.ty.bytes(&Default::default()));
         let states = bind.states.iter().map(|b| b.bytes());
@@ -28,7 +28,7 @@ impl Footprint {
     }
 }
 
-/// Saturating.
+/// A saturating sum.
 fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }

@@ -1,4 +1,4 @@
-//! A model that is ready to generate.
+//! A loaded model with its tokenizer.
 
 use crate::loaded::Loaded;
 use crate::output::Output;
@@ -22,40 +22,40 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a prompt for each token of context: many times what a token of a text has.
+/// The largest number of prompt bytes per token of context: many times the average length of a token.
 const PROMPT_BYTES_PER_TOKEN: usize = 64;
 
-/// How a model is run.
+/// The configuration of a loaded model.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// Tokens that a sequence can have.
+    /// The largest number of tokens of a sequence.
     pub context: usize,
-    /// Sequences that can be resident at once; more wait. At most 64.
+    /// The number of sequences that can be resident at the same time, at most 64. Further sequences wait.
     pub sequences: usize,
-    /// Tokens a page of the cache.
+    /// Tokens per page of the cache.
     pub page: usize,
-    /// Most prompt tokens of a sequence in one step; 0: as many as the engine takes.
+    /// The largest number of prompt tokens of a sequence in one step; 0: the limit of the engine.
     pub chunk: usize,
-    /// Names of fusions that the compiler leaves out ([`fusions`](inkstone_graph::fusions)). They change no bit of a result.
+    /// Names of fusions that the compiler omits ([`fusions`](inkstone_graph::fusions)). They change no bit of a result.
     pub without_fusions: Vec<String>,
-    /// Values of options that neither a request nor the file sets.
+    /// The values of options that neither a request nor the file sets.
     pub defaults: Defaults,
-    /// What the file recommends.
+    /// The options that the file recommends.
     pub file: Options,
 }
 
 impl RunConfig {
-    /// A context of so many tokens, and defaults for the rest.
+    /// A configuration with this context and defaults for all other fields.
     pub fn new(context: usize) -> RunConfig {
         let (defaults, file) = (Defaults::LIBRARY, Options::default());
         RunConfig { context, sequences: 8, page: 32, chunk: 0, without_fusions: Vec::new(), defaults, file }
     }
 
-    /// With what a file recommends.
+    /// Adds the sampling options that a file recommends.
     ///
     /// # Errors
-    /// A key of another type, or with a value that can't be.
+    /// A key has the wrong type or an invalid value.
     pub fn recommended(mut self, metadata: &Metadata) -> Result<RunConfig> {
         self.file = file_options(metadata)?;
         if let Err(Error::Chain(source)) = chain(&self.file, &[], usize::MAX) {
@@ -65,8 +65,8 @@ impl RunConfig {
     }
 }
 
-/// A graph, a tokenizer and an engine, put together: the fine-grained way in. Everything on it takes `&self`, and many
-/// threads may generate at once; they take turns a step at a time.
+/// A graph, a tokenizer and an engine: the low-level interface to generation. All methods take `&self`, and many
+/// threads may generate at the same time; they take turns, one step at a time.
 pub struct Generator {
     graph: Arc<ModelGraph>,
     tokenizer: Arc<Tokenizer>,
@@ -81,11 +81,11 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Compiles the graph for the engine, loads its weights and allocates its caches. `options` are those of requests
-    /// that don't set their own.
+    /// Compiles the graph for the engine, loads its weights and allocates its caches. `options` are the defaults of
+    /// requests.
     ///
     /// # Errors
-    /// What can't be compiled, loaded or allocated.
+    /// The graph can't be compiled, the weights can't be loaded, or an allocation fails.
     pub fn new(
         graph: Arc<ModelGraph>,
         tokenizer: Arc<Tokenizer>,
@@ -96,7 +96,7 @@ impl Generator {
         Ok(Generator::of(Loaded::new(graph, engine, config, &NoProgress)?, tokenizer, options))
     }
 
-    /// The same of a model that was loaded before.
+    /// A generator for a model that has already been loaded.
     pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
         let Loaded { graph, engine, config, runner, pool } = loaded;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
@@ -106,53 +106,57 @@ impl Generator {
         Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint, load_time }
     }
 
-    /// Continues a prompt. Text in it that looks like a special token is plain text, unless the options say otherwise.
+    /// Generates a continuation of a prompt. Text that looks like a special token is plain text, unless
+    /// [`Options::special`] is set.
     ///
     /// # Errors
-    /// A prompt or an option that can't be, or what fails while it is generated.
+    /// The prompt or an option is invalid, or the generation fails.
     pub fn generate(&self, prompt: &str, options: &Options) -> Result<Reply> {
         self.stream(prompt, options)?.finish_up(|_| Flow::Continue)
     }
 
-    /// The same on token ids.
+    /// Generates a continuation of token ids.
     ///
     /// # Errors
-    /// As [`Generator::generate`].
+    /// Like [`Generator::generate`].
     pub fn generate_ids(&self, prompt: &[u32], options: &Options) -> Result<Reply> {
         self.stream_ids(prompt, options)?.finish_up(|_| Flow::Continue)
     }
 
-    /// The same with a function that sees each piece and says how to go on.
+    /// Generates a continuation of a prompt and calls a function with each piece. The function decides whether to
+    /// continue.
     ///
     /// # Errors
-    /// As [`Generator::generate`], or what the function gave.
+    /// Like [`Generator::generate`], or the error that the function returned.
     pub fn generate_with(&self, prompt: &str, options: &Options, f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
         self.stream(prompt, options)?.finish_up(f)
     }
 
-    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    /// Starts a generation and returns its pieces as a stream. The stream computes only when the next piece is
+    /// requested.
     ///
     /// # Errors
-    /// A prompt or an option that can't be.
+    /// The prompt or an option is invalid.
     pub fn stream(&self, prompt: &str, options: &Options) -> Result<Stream> {
         self.stream_ids(&self.encode(prompt, options)?, options)
     }
 
-    /// The tokens of a prompt under these options.
+    /// Encodes a prompt with these options.
     ///
     /// # Errors
-    /// If the tokenizer refuses.
+    /// The tokenizer reports an error.
     pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
         let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
-        // A text many times as long can't fit the context: don't tokenize it first. Nothing ends a text that goes on.
+        // A text with many times more bytes can't fit in the context, so it is not tokenized. A prompt has no
+        // end-of-text token.
         let most = self.config.context.saturating_mul(PROMPT_BYTES_PER_TOKEN) as u64;
         Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
     }
 
-    /// The same on token ids.
+    /// Starts a generation from token ids and returns its pieces as a stream.
     ///
     /// # Errors
-    /// As [`Generator::stream`].
+    /// Like [`Generator::stream`].
     pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
         self.check_prompt(prompt)?;
         let o = self.resolve(options);
@@ -191,11 +195,11 @@ impl Generator {
         Ok(Stream::new(handle, seed, ids))
     }
 
-    /// The logits of every position of `ids`, f32 [ids, vocabulary]. They are fed in steps of at most these numbers of
-    /// tokens, the last of which holds for all that follow; without any, as many a step as the engine takes.
+    /// Computes the logits of every position of `ids`, f32 [ids, vocabulary]. `chunks` limits the tokens of each step;
+    /// its last number applies to all further steps. If it is empty, steps are as large as the engine allows.
     ///
     /// # Errors
-    /// Ids that can't be, or what fails while they are fed.
+    /// An id is invalid, or a step fails.
     pub fn logits(&self, ids: &[u32], chunks: &[usize]) -> Result<Vec<f32>> {
         self.check_prompt(ids)?;
         if chunks.contains(&0) {
@@ -227,7 +231,7 @@ impl Generator {
         &self.engine
     }
 
-    /// How it is run.
+    /// The configuration.
     pub fn config(&self) -> &RunConfig {
         &self.config
     }
@@ -237,22 +241,22 @@ impl Generator {
         &self.compiled
     }
 
-    /// What the model takes in its engine.
+    /// The memory of the model in its engine.
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// How long its engine took to load the weights.
+    /// The time that the engine took to load the weights.
     pub fn load_time(&self) -> Duration {
         self.load_time
     }
 
-    /// What the steps of its plans took so far; `None` if the engine does not record it.
+    /// The times of the steps of all plans so far; `None` if the engine does not record them.
     pub fn profile(&self) -> Option<Vec<PlanTimes>> {
         lock(&self.scheduler).profile()
     }
 
-    /// Cache pages that no sequence holds, and all that there are.
+    /// The number of free cache pages, and of all cache pages.
     pub fn pages(&self) -> (usize, usize) {
         lock(&self.scheduler).pages()
     }
@@ -276,7 +280,7 @@ impl Generator {
     }
 
     fn start(&self, ids: &[u32], goal: Goal, chunks: Vec<usize>, logits: Vec<f32>, o: &Options) -> Result<Handle> {
-        // Waiting for a step of others counts.
+        // The time spent waiting for steps of other callers counts.
         let deadline = o.deadline.and_then(|d| Instant::now().checked_add(d));
         let (draws, ended) = match &goal {
             Goal::Draw(draw) => (draw.limit as usize, draw.has_no_room().then_some(draw.at_limit)),
@@ -310,7 +314,8 @@ impl Generator {
     }
 }
 
-/// The scheduler, for one step. Whoever holds it may lock outputs; whoever holds an output must not ask for it.
+/// Locks the scheduler for one step. A thread that holds this lock may lock outputs; a thread that holds the lock of an
+/// output must not lock the scheduler.
 pub(crate) fn lock(scheduler: &Mutex<Scheduler>) -> MutexGuard<'_, Scheduler> {
     scheduler.lock().unwrap_or_else(|poisoned| {
         let mut scheduler = poisoned.into_inner();
@@ -319,7 +324,7 @@ pub(crate) fn lock(scheduler: &Mutex<Scheduler>) -> MutexGuard<'_, Scheduler> {
     })
 }
 
-/// A seed that nobody chose: 32 bits, so that people can type it.
+/// A random seed of 32 bits, short enough to be typed.
 fn drawn_seed() -> u64 {
     RandomState::new().hash_one(Instant::now()) >> 32
 }

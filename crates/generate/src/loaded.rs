@@ -1,4 +1,4 @@
-//! A model in its engine, still without text.
+//! A model in its engine, without a tokenizer.
 
 use crate::runner::Runner;
 use crate::{Result, RunConfig};
@@ -9,8 +9,8 @@ use inkstone_tensor::Progress;
 use inkstone_tensor::step::SEQS;
 use std::sync::Arc;
 
-/// Plans, weights and caches in an engine. [`Generator::of`](crate::Generator::of) adds a tokenizer, which can be made
-/// meanwhile on another thread.
+/// Plans, weights and caches in an engine. [`Generator::of`](crate::Generator::of) adds a tokenizer, which another
+/// thread can make at the same time.
 pub struct Loaded {
     pub(crate) graph: Arc<ModelGraph>,
     pub(crate) engine: Arc<dyn Engine>,
@@ -20,10 +20,10 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Compiles the graph for the engine, loads its weights and allocates its caches, telling how far loading is.
+    /// Compiles the graph for the engine, loads its weights, with reports of its progress, and allocates its caches.
     ///
     /// # Errors
-    /// What can't be compiled, loaded or allocated.
+    /// The graph can't be compiled, the weights can't be loaded, or an allocation fails.
     pub fn new(
         graph: Arc<ModelGraph>,
         engine: Arc<dyn Engine>,

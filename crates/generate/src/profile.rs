@@ -1,7 +1,7 @@
 use inkstone_compute::Plan;
 use std::time::Duration;
 
-/// How often a plan ran, and on what in all.
+/// The number of runs of a plan, with their total sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     /// Runs.
@@ -10,7 +10,7 @@ pub struct Runs {
     pub rows: u64,
     /// Rows whose logits were computed.
     pub logit_rows: u64,
-    /// Tokens in the caches of its sequences, with those of the run.
+    /// Tokens in the caches of its sequences, including the tokens of the run.
     pub cached: u64,
 }
 
@@ -23,13 +23,13 @@ impl Runs {
     }
 }
 
-/// What a plan took.
+/// The times of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanTimes {
     /// The plan.
     pub plan: Plan,
-    /// How often it ran.
+    /// Its runs.
     pub runs: Runs,
-    /// Of each step the time from the start of its first tile to the end of its last one, summed over the runs.
+    /// For each step the time from the start of its first tile to the end of its last tile, summed over the runs.
     pub steps: Vec<Duration>,
 }

@@ -1,4 +1,4 @@
-//! From options to what the loop needs: every option has a value, and every value is checked.
+//! Resolves and checks the options of a request.
 
 use crate::options::{Defaults, Limit, Options};
 use crate::stops::{MAX_STOP_BYTES, MAX_STOPS};
@@ -7,12 +7,12 @@ use inkstone_gguf::Metadata;
 use inkstone_tensor::ops::TOP;
 use inkstone_tensor::sampling::{Chain, Stage, TokenBias};
 
-/// What a model file recommends: the keys `general.sampling.*`.
+/// Reads the options that a model file recommends in the keys `general.sampling.*`.
 ///
 /// # Errors
-/// A key of another type.
+/// A key has the wrong type.
 pub fn file_options(metadata: &Metadata) -> Result<Options> {
-    // An f32 stands for the decimal that it prints as: 0.8, not 0.800000011920929.
+    // An f32 is converted to the decimal number that it prints as: 0.8, not 0.800000011920929.
     let decimal = |v: f32| v.to_string().parse().unwrap_or(f64::from(v));
     let number = |name: &str| metadata.f32(&format!("general.sampling.{name}")).map(|v| v.map(decimal));
     let count = |name: &str| metadata.i64(&format!("general.sampling.{name}"));
@@ -27,7 +27,7 @@ pub fn file_options(metadata: &Metadata) -> Result<Options> {
     })
 }
 
-/// The chain of a request whose options have their values.
+/// The sampling chain of a request whose options are resolved.
 pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
     let last_n = o.repeat_last_n.filter(|n| *n != u32::MAX);
     let bias = o.logit_bias.iter().map(|(token, bias)| TokenBias { token: *token, bias: *bias }).collect();
@@ -50,7 +50,7 @@ pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
 }
 
 impl Options {
-    /// These options, with those of `other` where they are not set; lists are joined.
+    /// These options, completed by the options of `other`. Lists are concatenated.
     pub(crate) fn over(&self, other: &Options) -> Options {
         let mut o = self.clone();
         macro_rules! first {
@@ -69,7 +69,7 @@ impl Options {
         o
     }
 
-    /// These options, with defaults where they are not set.
+    /// These options, completed by the defaults.
     pub(crate) fn with_defaults(mut self, d: &Defaults) -> Options {
         self.temperature.get_or_insert(d.temperature);
         self.top_k.get_or_insert(d.top_k);
@@ -79,7 +79,7 @@ impl Options {
         self
     }
 
-    /// Checks what is no part of the sampling chain.
+    /// Checks the options that are not part of the sampling chain.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |option, value: String, allowed: String| Err(Error::Option { option, value, allowed });
         if self.stop.len() > MAX_STOPS {
@@ -94,7 +94,7 @@ impl Options {
         Ok(())
     }
 
-    /// Most tokens to draw: the limit, at most `room`; and whether it is the room that ends it.
+    /// The largest number of tokens to draw, which is at most `room`, and whether `room` limits it.
     pub(crate) fn limit(&self, room: u64) -> (u64, bool) {
         match self.max_tokens {
             Some(Limit::Tokens(n)) if n <= room => (n, false),

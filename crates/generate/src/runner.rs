@@ -1,4 +1,4 @@
-//! The device side of the loop: plans made ready, buffers, the step buffer, and what comes back.
+//! The device side of the loop: executable plans, buffers, the step buffer, and the results of a step.
 
 use crate::Footprint;
 use crate::reply::TokenScore;
@@ -15,13 +15,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Words that a step has room for in the sampling of a sequence: the numbers of every stage, and lists (biases of two
-/// words, banned tokens, end tokens) as long as the vocabulary.
+/// The number of words that a step reserves for the sampling of a sequence: the parameters of every stage, and lists
+/// (biases of two words, banned tokens, end tokens) of the length of the vocabulary.
 pub(crate) fn sampler_words(vocab: usize) -> usize {
     vocab.saturating_mul(4).saturating_add(64)
 }
 
-/// What a sequence drew.
+/// The result of a sequence in a step.
 pub(crate) struct Drawn<'a> {
     /// A token or a status.
     pub record: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Drawn<'a> {
     scores: Option<&'a [u32]>,
 }
 
-/// An engine with a model's plans and buffers.
+/// An engine with the plans and buffers of a model.
 pub(crate) struct Runner {
     engine: Arc<dyn Engine>,
     queue: Box<dyn Queue>,
@@ -37,30 +37,30 @@ pub(crate) struct Runner {
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Ready>,
-    /// The step under composition.
+    /// The step that is being composed.
     pub step: StepBuffer,
-    /// Tokens that its sequences have in the caches, with those of the step.
+    /// Tokens in the caches of its sequences, including the tokens of the step.
     pub cached: usize,
-    /// Steps that drew so far: where the ring stands.
+    /// The number of steps that drew tokens, which determines the position in the ring.
     drawing_steps: usize,
-    /// By slot of the carry.
+    /// The records of the last step, by slot of the carry.
     ring: Vec<u32>,
-    /// By logit row.
+    /// The scores of the last step, by logit row.
     scores: Vec<u32>,
-    /// By logit row, where somebody wants them.
+    /// The logits of the last step, by logit row, if they are requested.
     logits: Vec<f32>,
     vocab: usize,
     scored: bool,
     load_time: Duration,
 }
 
-/// A plan that can run, and how often it did.
+/// An executable plan with its runs.
 struct Ready {
     executable: Arc<dyn Executable>,
     runs: Runs,
 }
 
-/// Which plan, for which buckets.
+/// Identifies a plan: its graphs and buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     kinds: &'static [Kind],
@@ -69,7 +69,7 @@ struct Key {
 }
 
 impl Runner {
-    /// Compiles, loads, allocates, and makes ready what decoding needs.
+    /// Compiles the graphs, loads the weights, allocates the buffers, and prepares the plans for decoding.
     pub fn new(
         graph: &ModelGraph,
         engine: &Arc<dyn Engine>,
@@ -128,22 +128,22 @@ impl Runner {
         &self.compiled
     }
 
-    /// What they are bound to, in bytes.
+    /// The size of the buffers that the plans are bound to.
     pub fn footprint(&self) -> Footprint {
         Footprint::of(self.compiled.interface(), &self.bind)
     }
 
-    /// How long the engine took to load the weights.
+    /// The time that the engine took to load the weights.
     pub fn load_time(&self) -> Duration {
         self.load_time
     }
 
-    /// Most rows in a step.
+    /// The largest number of rows in a step.
     pub fn most_rows(&self) -> usize {
         self.compiled.largest().rows
     }
 
-    /// A sequence takes a slot: it is empty, may draw `left` tokens, and ends at one of `ends`.
+    /// Assigns a slot to a new sequence, which may draw `left` tokens and ends at one of the tokens `ends`.
     pub fn admit(&mut self, slot: usize, left: u64, ends: &[u32]) -> Result<()> {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         let end = |i: usize| (carry::END + i, ends.get(i).copied().unwrap_or(NONE));
@@ -154,7 +154,8 @@ impl Runner {
         Ok(())
     }
 
-    /// The sequence in a slot goes back to its first `len` tokens; `next` is fed where it would feed what it drew last.
+    /// Truncates the sequence in a slot to its first `len` tokens. The next step feeds `next` instead of the token
+    /// drawn last.
     pub fn truncate(&mut self, slot: usize, len: usize, next: u32) -> Result<()> {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         for (field, word) in [(carry::LENGTH, len), (carry::TOKEN, next)] {
@@ -163,7 +164,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs the composed step. More logit rows than a bucket holds go through the head in windows.
+    /// Runs the composed step. If there are more logit rows than a bucket holds, the head computes them in windows.
     pub fn run(&mut self, scored: bool, logits: bool) -> Result<()> {
         let (rows, total) = (self.step.rows(), self.step.logits().len());
         let draws = self.step.seqs().iter().any(|s| s.sampler_at != NONE);
@@ -202,28 +203,28 @@ impl Runner {
         }
     }
 
-    /// What the sequence in `slot` drew in the last step.
+    /// The result of the sequence in `slot` in the last step.
     pub fn drawn(&self, slot: usize) -> Drawn<'_> {
         let row = self.logit_rows(slot).last();
         let scores = row.filter(|_| self.scored).and_then(|r| self.scores.get(r * SCORES.cols..(r + 1) * SCORES.cols));
         Drawn { record: self.ring[slot], scores }
     }
 
-    /// Appends the logits of the rows that the sequence in `slot` had in the last step.
+    /// Appends the logits of the rows of the sequence in `slot` in the last step.
     pub fn logits_of(&self, slot: usize, out: &mut Vec<f32>) {
         for r in self.logit_rows(slot) {
             out.extend_from_slice(&self.logits[r * self.vocab..][..self.vocab]);
         }
     }
 
-    /// Indices of a slot's logit rows in the last step.
+    /// The indices of the logit rows of a slot in the last step.
     fn logit_rows(&self, slot: usize) -> impl Iterator<Item = usize> {
         let seqs = self.step.seqs();
         let of_slot = move |l: &LogitRow| seqs.get(l.seq as usize).is_some_and(|s| s.slot as usize == slot);
         self.step.logits().iter().enumerate().filter(move |(_, l)| of_slot(l)).map(|(r, _)| r)
     }
 
-    /// The plan for these buckets, made ready when it is first needed.
+    /// The plan for these buckets, which is prepared on first use.
     fn ready(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Key> {
         let caps = self.engine.caps();
         let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
@@ -238,7 +239,7 @@ impl Runner {
         Ok(key)
     }
 
-    /// What plans took so far, in the order of their sizes; `None` if the engine does not record it.
+    /// The times of plans so far, ordered by size; `None` if the engine does not record them.
     pub fn profile(&self) -> Option<Vec<PlanTimes>> {
         let times = |r: &Ready| {
             let plan = r.executable.plan().clone();
@@ -250,7 +251,7 @@ impl Runner {
     }
 }
 
-/// What a submit consists of: the body goes first, and once.
+/// The graphs of a submit. The body runs first, and once.
 fn kinds(body: bool, head: bool, draws: bool, scored: bool) -> &'static [Kind] {
     match (body, head, draws, scored) {
         (_, false, ..) => Kind::CHUNK,
@@ -263,7 +264,7 @@ fn kinds(body: bool, head: bool, draws: bool, scored: bool) -> &'static [Kind] {
     }
 }
 
-/// Reads `words` words of a port behind what is in `to`.
+/// Reads `words` words of a port and appends them to `to`.
 fn append<T: bytemuck::Pod>(
     queue: &mut dyn Queue,
     after: Ticket,
@@ -280,14 +281,14 @@ fn append<T: bytemuck::Pod>(
     Ok(())
 }
 
-/// Makes room for so many more values.
+/// Reserves memory for more values.
 pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize, what: &'static str) -> Result<()> {
     let bytes = more.saturating_mul(size_of::<T>()) as u64;
     values.try_reserve(more).map_err(|_| Error::NoMemory { what, source: NoMemory { bytes } })
 }
 
 impl Drawn<'_> {
-    /// The score of the token that was drawn, with so many of the most probable ones.
+    /// The score of the drawn token, with this number of the most probable tokens.
     pub fn score(&self, id: u32, top: usize) -> Option<TokenScore> {
         let words = self.scores?;
         let pairs = words[1..].chunks_exact(2).take_while(|p| p[0] != NONE).take(top);

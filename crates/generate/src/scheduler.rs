@@ -1,5 +1,5 @@
-//! The loop. Every entry point ends here: a step takes any mixture of prompts and decodes, and each sequence takes its
-//! part of the results.
+//! The generation loop, which all entry points use. A step computes any mixture of prompts and decodes, and each
+//! sequence receives its part of the results.
 
 use crate::output::Output;
 use crate::runner::Runner;
@@ -11,24 +11,24 @@ use inkstone_text::Tokenizer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is admitted, what waits, and the device that runs it. It has no thread of its own: callers take turns.
+/// The running and waiting sequences, and the device that runs them. The scheduler has no thread: callers take turns.
 pub(crate) struct Scheduler {
     runner: Runner,
     pool: Pool,
     tokenizer: Arc<Tokenizer>,
-    /// By slot of the carry.
+    /// The running sequences, by slot of the carry.
     running: Vec<Option<Sequence>>,
     waiting: VecDeque<Sequence>,
-    /// Of the step under way; kept for its memory.
+    /// The parts of the current step, kept to reuse their memory.
     parts: Vec<Part>,
-    /// Most rows in a step.
+    /// The largest number of rows in a step.
     budget: usize,
     next_id: u64,
-    /// An engine's failure; nothing runs after it.
+    /// The error of the engine, after which no step runs.
     broken: Option<Arc<Error>>,
 }
 
-/// What a sequence has in the step under way.
+/// The part of a sequence in the current step.
 #[derive(Clone, Copy)]
 struct Part {
     slot: usize,
@@ -44,7 +44,7 @@ impl Scheduler {
         Scheduler { runner, pool, tokenizer, running, waiting, parts, budget, next_id: 0, broken: None }
     }
 
-    /// A sequence joins; it begins when there are a slot and pages. Gives the number by which it can be ended.
+    /// Adds a sequence, which begins when a slot and enough pages are free. Returns an id with which it can be ended.
     pub fn add(&mut self, sequence: impl FnOnce(u64) -> Sequence) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -52,7 +52,7 @@ impl Scheduler {
         id
     }
 
-    /// A sequence ends, wherever it is, unless it has ended before; its pages are free at once.
+    /// Ends a running or waiting sequence and frees its pages. Does nothing if it has already ended.
     pub fn end(&mut self, id: u64, finish: FinishReason) {
         if let Some(at) = self.waiting.iter().position(|s| s.id == id) {
             self.waiting.remove(at).into_iter().for_each(|mut s| s.end(finish));
@@ -61,18 +61,18 @@ impl Scheduler {
         }
     }
 
-    /// A thread panicked in a step: what the device has done is not known, so nothing can go on.
+    /// Stops all further steps after a thread panicked in a step, because the state of the device is unknown.
     pub fn cut_short(&mut self) {
         self.broken.get_or_insert_with(|| Arc::new(Error::Panicked));
     }
 
-    /// One step for the caller that waits for `output`. What fails in it is told to every sequence that is concerned.
+    /// Runs one step for the caller that waits for `output`. An error of the step is reported to all sequences.
     pub fn step_for(&mut self, output: &Output) {
         if output.lock().is_ready() {
             return;
         }
         let done = match self.step(false) {
-            // Nobody can go on but readers that are behind, and they hold what this one waits for.
+            // Only sequences with too many unread pieces can continue, and they hold the resources that this one needs.
             Ok(false) if !output.lock().is_ready() => self.step(true),
             done => done,
         };
@@ -81,7 +81,7 @@ impl Scheduler {
         }
     }
 
-    /// One step; false if there was nothing to do.
+    /// Runs one step. Returns false if there was nothing to do.
     fn step(&mut self, unread: bool) -> Result<bool> {
         if let Some(error) = &self.broken {
             return Err(Error::Shared(error.clone()));
@@ -109,7 +109,7 @@ impl Scheduler {
         matches!(&self.sequence(slot).goal, Goal::Draw(d) if d.logprobs.is_some())
     }
 
-    /// Ends what was cancelled or is too late. True if something was.
+    /// Ends cancelled sequences and sequences past their deadline. Returns true if there was one.
     fn sweep(&mut self) -> bool {
         let mut any = false;
         for slot in 0..self.running.len() {
@@ -129,8 +129,8 @@ impl Scheduler {
         any
     }
 
-    /// First come, first served, while slots and pages last. A sequence gets all the pages that it may need, so that it
-    /// never stops half-way.
+    /// Admits waiting sequences in their order while slots and pages are free. A sequence gets all pages that it may
+    /// need, so that it never stops half-way.
     fn admit(&mut self) -> Result<()> {
         while let Some(next) = self.waiting.front() {
             let Some(slot) = self.running.iter().position(Option::is_none) else { return Ok(()) };
@@ -153,7 +153,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Decodes come first, so that a long prompt does not hold them up; chunks of prompts fill the budget.
+    /// Composes a step. Decodes come first, so that a long prompt does not delay them; chunks of prompts fill the rest
+    /// of the budget.
     fn compose(&mut self, unread: bool) {
         self.runner.step.clear();
         self.runner.cached = 0;
@@ -181,7 +182,7 @@ impl Scheduler {
         }
     }
 
-    /// A sequence takes its part of the results.
+    /// Passes the results of a part to its sequence.
     fn collect(&mut self, part: Part) {
         let Some(s) = &mut self.running[part.slot] else { return };
         s.fed += part.rows;
@@ -212,7 +213,7 @@ impl Scheduler {
         }
     }
 
-    /// The engine has failed: everybody is told.
+    /// Ends all sequences with an error of the engine.
     fn fail_all(&mut self, error: Arc<Error>) {
         self.broken.get_or_insert_with(|| error.clone());
         for slot in 0..self.running.len() {
@@ -224,22 +225,22 @@ impl Scheduler {
         self.waiting.drain(..).for_each(|mut s| s.fail(error.clone()));
     }
 
-    /// Whether no sequence runs or waits, and none was cut short.
+    /// Whether no sequence is running or waiting, and no step was interrupted by a panic.
     pub fn is_idle(&self) -> bool {
         self.broken.is_none() && self.waiting.is_empty() && self.running.iter().all(Option::is_none)
     }
 
-    /// What runs steps, and the pages of its caches: for whoever drives an idle one by hand.
+    /// The runner and the cache pages, for a caller that runs steps itself while the scheduler is idle.
     pub fn device(&mut self) -> (&mut Runner, &mut Pool) {
         (&mut self.runner, &mut self.pool)
     }
 
-    /// What the steps of plans took so far.
+    /// The times of the steps of plans so far.
     pub fn profile(&self) -> Option<Vec<PlanTimes>> {
         self.runner.profile()
     }
 
-    /// Pages that nobody holds, and all.
+    /// The number of free pages, and of all pages.
     pub fn pages(&self) -> (usize, usize) {
         (self.pool.available(), self.pool.capacity())
     }

@@ -1,4 +1,4 @@
-//! The steps of a model without text: what benchmarks time.
+//! The steps of a model without text, for benchmarks.
 
 use crate::generator::lock;
 use crate::runner::Runner;
@@ -11,28 +11,29 @@ use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-/// Some sequences, all equally long, that a caller drives step by step: prompts of random tokens, decodes that take the most
-/// probable token and never end, and a way back. It has the generator for itself: requests of others wait until it is dropped.
+/// Sequences of equal length that a caller runs step by step. They can read a prompt of random tokens, decode the most
+/// probable token without ever ending, and be truncated. This value has exclusive use of the generator: other requests
+/// wait until it is dropped.
 pub struct Steps<'g> {
     scheduler: MutexGuard<'g, Scheduler>,
     tables: Vec<PageTable>,
-    /// Tokens that each has room for.
+    /// The largest number of tokens of each sequence.
     room: usize,
-    /// Tokens that each has in the caches.
+    /// The number of tokens of each sequence in the caches.
     len: usize,
     sampler: Vec<u32>,
-    /// What each drew last.
+    /// The token that each sequence drew last.
     drawn: Vec<u32>,
-    /// Tokens of a prompt, used again and again.
+    /// The tokens of a prompt, used for all prompts.
     prompt: Vec<u32>,
     traffic: Traffic,
 }
 
 impl Generator {
-    /// Takes the generator for so many sequences of at most so many tokens.
+    /// Takes exclusive use of the generator for `sequences` sequences of at most `room` tokens.
     ///
     /// # Errors
-    /// Numbers beyond what the generator was made for, or sequences of others under way.
+    /// The numbers exceed the configuration of the generator, or other sequences are running.
     pub fn steps(&self, sequences: usize, room: usize) -> Result<Steps<'_>> {
         let wrong = |option, value: usize, most: usize| Error::Option {
             option,
@@ -50,7 +51,7 @@ impl Generator {
         let mut sampler = Vec::new();
         Sampler::encode(0, 0, &chain, &mut sampler);
         let vocab = self.graph().config.vocab as u64;
-        // Any tokens do; these jump through the vocabulary.
+        // Any tokens can be used; these are spread over the vocabulary.
         let prompt = (0..room as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % vocab);
         let prompt = prompt.map(|id| id as u32).collect();
         let traffic = Traffic::of(self.graph(), self.compiled())?;
@@ -76,36 +77,36 @@ impl Generator {
 }
 
 impl Steps<'_> {
-    /// Sequences.
+    /// The number of sequences.
     pub fn sequences(&self) -> usize {
         self.tables.len()
     }
 
-    /// Tokens that each sequence has.
+    /// The number of tokens of each sequence.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether they have none.
+    /// Whether the sequences have no tokens.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Tokens that each has room for.
+    /// The largest number of tokens of each sequence.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// What its steps read and multiply.
+    /// The bytes and multiply-adds of its steps.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// Feeds a prompt of so many tokens to each sequence, in steps as large as the engine takes, and draws a token for each at
-    /// its end. How long that took.
+    /// Feeds a prompt of this length to each sequence, in steps as large as the engine allows, and draws a token for
+    /// each sequence at its end. Returns the time.
     ///
     /// # Errors
-    /// More tokens than there is room for; what fails in a step.
+    /// The sequences have no room for the tokens, or a step fails.
     pub fn prompt(&mut self, tokens: usize) -> Result<Duration> {
         self.check_room(tokens)?;
         let start = Instant::now();
@@ -136,10 +137,10 @@ impl Steps<'_> {
         Ok(time)
     }
 
-    /// One more token for each sequence, all in one step. How long that took.
+    /// Decodes one token for each sequence, in one step. Returns the time.
     ///
     /// # Errors
-    /// No room; what fails in the step.
+    /// The sequences are full, or the step fails.
     pub fn decode(&mut self) -> Result<Duration> {
         self.check_room(1)?;
         let start = Instant::now();
@@ -164,11 +165,11 @@ impl Steps<'_> {
         &self.drawn
     }
 
-    /// Goes back to the first `len` tokens of each sequence; what came after them will be written over. The next decode feeds a
-    /// token that depends on `len` alone, so that all from there are alike.
+    /// Truncates each sequence to its first `len` tokens; later tokens will be overwritten. The next decode feeds a
+    /// token that depends only on `len`, so that all decodes from there are equal.
     ///
     /// # Errors
-    /// What fails in the engine.
+    /// The engine fails.
     pub fn truncate(&mut self, len: usize) -> Result<()> {
         let len = len.min(self.len);
         let next = self.prompt[len.min(self.room - 1)];

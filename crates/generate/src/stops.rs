@@ -1,14 +1,14 @@
-//! When a generation ends, as one state machine a sequence, fed with what each token writes out.
+//! The stop rules of a generation: a state machine per sequence that receives the bytes of each token.
 
 use std::collections::HashSet;
 
-/// Most stop texts a request can have.
+/// The largest number of stop texts of a request.
 pub const MAX_STOPS: usize = 16;
-/// Most bytes of a stop text.
+/// The largest length of a stop text in bytes.
 pub const MAX_STOP_BYTES: usize = 256;
 
-/// End tokens and stop texts. Bytes that may be the beginning of a stop text are held back, and released when they turn
-/// out not to be. What it finds does not depend on how the bytes were cut into tokens.
+/// End tokens and stop texts. Bytes that may be the beginning of a stop text are held back, and released when later
+/// bytes show that they are not. The result does not depend on how the bytes are divided into tokens.
 #[derive(Debug, Default)]
 pub struct StopRules {
     ends: HashSet<u32>,
@@ -17,8 +17,8 @@ pub struct StopRules {
 }
 
 impl StopRules {
-    /// Rules that end at these tokens and texts. Texts are checked by [`crate::Options`]; an empty one would end
-    /// everything and is left out here.
+    /// Rules that end at these tokens and texts. The generator checks the texts of [`crate::Options`]; an empty text,
+    /// which would always match, is ignored here.
     pub fn new(ends: impl IntoIterator<Item = u32>, texts: &[String]) -> StopRules {
         let texts = texts.iter().filter(|t| !t.is_empty()).map(|t| t.clone().into_bytes()).collect();
         StopRules { ends: ends.into_iter().collect(), texts, held: Vec::new() }
@@ -29,8 +29,9 @@ impl StopRules {
         self.ends.contains(&id)
     }
 
-    /// Takes the bytes of a token; appends those that are free to go to `out`. True if a stop text is complete: it and
-    /// what follows are dropped. If several are complete at the same byte, the longest counts.
+    /// Receives the bytes of a token and appends the released bytes to `out`. Returns true if a stop text is complete;
+    /// the stop text and all bytes after it are dropped. If several stop texts end at the same byte, the longest one
+    /// counts.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         if self.texts.is_empty() {
             out.extend_from_slice(bytes);
@@ -50,12 +51,12 @@ impl StopRules {
         false
     }
 
-    /// What is held back, when the generation has ended otherwise.
+    /// Releases the bytes that are held back, after an end for another reason.
     pub fn release(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.held);
     }
 
-    /// Length of the longest end of what is held that is a beginning of a stop text.
+    /// The length of the longest suffix of the held bytes that is a prefix of a stop text.
     fn could_begin(&self) -> usize {
         let held = &self.held;
         let begins = |n: &usize| self.texts.iter().any(|t| t.len() > *n && t.starts_with(&held[held.len() - n..]));
@@ -67,7 +68,7 @@ impl StopRules {
 mod tests {
     use super::*;
 
-    /// Text that gets out, for every way to cut the input into two, and byte by byte.
+    /// The released text, checked to be equal for every division of the input into two parts, and byte by byte.
     fn out_of(stops: &[&str], text: &str) -> (String, bool) {
         let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
         let run = |pieces: &[&[u8]]| {

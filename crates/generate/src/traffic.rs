@@ -1,4 +1,5 @@
-//! What a step has to read and to multiply, whatever kernels do it: what its time is held against.
+//! The bytes that a step must read and the products that it must compute, independent of its kernels. Benchmarks
+//! compare its time with them.
 
 use crate::Result;
 use inkstone_compute::{Plan, Region};
@@ -6,20 +7,20 @@ use inkstone_graph::{Compiled, Kind};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::{Dim, Op, Sizes};
 
-/// Bytes and multiply-adds of a model's steps.
+/// Bytes and multiply-adds of the steps of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes of the weights of the layers, which a step reads once for all its rows.
+    /// Bytes of the weights of the layers, which a step reads once for all rows.
     pub body_bytes: u64,
-    /// Bytes of the weights that only rows with logits need.
+    /// Bytes of the weights that are read only for rows with logits.
     pub head_bytes: u64,
-    /// Bytes of keys and values of a token, which a row reads of each token before it.
+    /// Bytes of keys and values per token, which a row reads for each earlier token.
     pub cache_bytes: u64,
-    /// Multiply-adds with weights of a row.
+    /// Multiply-adds with weights per row.
     pub body_macs: u64,
-    /// Multiply-adds with weights of a row with logits, beyond those.
+    /// Additional multiply-adds with weights per row with logits.
     pub head_macs: u64,
-    /// Multiply-adds of a row with the keys and values of a token.
+    /// Multiply-adds per row with the keys and values of one token.
     pub cache_macs: u64,
 }
 
@@ -39,19 +40,19 @@ impl Traffic {
         })
     }
 
-    /// Bytes that a decode step of so many sequences, each with so many tokens, reads at least.
+    /// The least number of bytes that a decode step reads for `sequences` sequences with `tokens` tokens each.
     pub fn decode_bytes(&self, sequences: usize, tokens: usize) -> u64 {
         let cached = (sequences as u64).saturating_mul(tokens as u64);
         self.body_bytes.saturating_add(self.head_bytes).saturating_add(cached.saturating_mul(self.cache_bytes))
     }
 
-    /// Multiply-adds of a decode step of so many sequences, each with so many tokens.
+    /// Multiply-adds of a decode step for `sequences` sequences with `tokens` tokens each.
     pub fn decode_macs(&self, sequences: usize, tokens: usize) -> u64 {
         let row = self.body_macs.saturating_add(self.head_macs);
         row.saturating_add((tokens as u64).saturating_mul(self.cache_macs)).saturating_mul(sequences as u64)
     }
 
-    /// Multiply-adds of a prompt of so many tokens behind `before` others, with the logits of its last one.
+    /// Multiply-adds of a prompt of `tokens` tokens after `before` earlier tokens, with the logits of the last token.
     pub fn prompt_macs(&self, tokens: usize, before: usize) -> u64 {
         let (n, before) = (tokens as u64, before as u64);
         let seen = n.saturating_mul(before).saturating_add(n.saturating_mul(n + 1) / 2);
@@ -66,7 +67,7 @@ struct Read {
     macs: u64,
 }
 
-/// The weights that a plan reads whole, each once: all but tables that rows are taken from.
+/// The weights that a plan reads completely, each counted once. Tables of which only some rows are read are excluded.
 fn weights(plan: &Plan) -> Read {
     let mut seen = Vec::new();
     let mut read = Read::default();

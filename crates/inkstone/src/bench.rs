@@ -1,8 +1,9 @@
-//! How fast a model runs, held against what its machine can do in the same moment.
+//! The speed of a model, compared with the peak rates of its machine at the same time.
 //!
-//! Memory has states: with several threads its bandwidth may be one of two, far apart, and switch within a second. So decodes
-//! are timed in slices of a tenth of a second with a read of memory on either side; a slice whose reads differ is dropped,
-//! and what remains is told apart by state.
+//! The memory of some machines has states: with several threads its bandwidth is at one of two levels that are far
+//! apart, and it may switch within a second. Therefore decodes are timed in slices of a tenth of a second, with a read
+//! of memory before and after each slice. A slice whose reads differ is dropped, and the remaining slices are grouped
+//! by state.
 
 mod slice;
 mod summary;
@@ -15,25 +16,26 @@ use inkstone_compute::Gauge;
 use inkstone_generate::{Steps, Traffic};
 use std::time::Duration;
 
-/// Longest slice of a decode.
+/// The longest slice of a decode.
 pub const SLICE: Duration = Duration::from_millis(100);
 
-/// Sweeps that say what one thread reads.
+/// The number of sweeps that measure the read rate of one thread.
 const ALONE_SWEEPS: usize = 5;
 
-/// What measures the machine, and what it found at first. It holds memory of its own ([`Meter::bytes`]).
+/// Measures the peak rates of the machine, and keeps the first results. It allocates memory for this
+/// ([`Meter::bytes`]).
 pub struct Meter {
     gauge: Box<dyn Gauge>,
     threads: usize,
-    /// Bytes a second that one thread reads, the most that was seen: others that read meanwhile only take of it.
+    /// The highest read rate of one thread that was measured, in bytes per second. Other readers can only reduce it.
     alone: f64,
-    /// Multiply-adds of bytes a second, the same.
+    /// The highest rate of multiply-adds of bytes that was measured, per second.
     products: f64,
 }
 
 impl Meter {
-    /// Measures what does not change: what one thread reads, and products of bytes. `None` from an engine that does not
-    /// measure, or without memory or threads to do so.
+    /// Measures the rates that do not change: reads of one thread, and products of bytes. `None` if the engine does not
+    /// support it, or if memory or threads can't be allocated.
     pub fn new(model: &Model) -> Option<Meter> {
         let threads = model.engine().caps().threads;
         let mut gauge = model.engine().gauge(threads)?;
@@ -42,56 +44,57 @@ impl Meter {
         Some(Meter { alone: alone.into_iter().fold(0.0, f64::max), products, gauge, threads })
     }
 
-    /// Bytes a second that all threads read now: the faster of two sweeps of some milliseconds, since the first one after a step
-    /// may meet threads that are not asleep yet.
+    /// The current read rate of all threads in bytes per second: the faster of two sweeps of some milliseconds, because
+    /// threads that have not gone to sleep after a step may disturb the first sweep.
     pub fn sweep(&mut self) -> Option<f64> {
         self.alone = self.alone.max(self.gauge.read_alone()?);
         Some(self.gauge.read()?.max(self.gauge.read()?))
     }
 
-    /// Bytes a second that one thread reads: the most that was seen.
+    /// The highest read rate of one thread that was measured, in bytes per second.
     pub fn alone(&self) -> f64 {
         self.alone
     }
 
-    /// Multiply-adds of bytes a second that all threads do in the fastest loop of the instruction set.
+    /// The multiply-adds of bytes per second of all threads, in the fastest loop for the instruction set.
     pub fn products(&self) -> f64 {
         self.products
     }
 
-    /// Measures them again; the faster counts.
+    /// Measures the products again and keeps the higher rate.
     pub fn measure_products(&mut self) -> Option<f64> {
         self.products = self.products.max(self.gauge.products()?);
         Some(self.products)
     }
 
-    /// Places at which each thread reads at once in a sweep.
+    /// The number of positions at which each thread reads concurrently in a sweep.
     pub fn streams(&self) -> usize {
         self.gauge.streams()
     }
 
-    /// Bytes of memory that it holds.
+    /// The memory of the meter in bytes.
     pub fn bytes(&self) -> u64 {
         self.gauge.bytes()
     }
 
-    /// The state of memory that reads at so many bytes a second.
+    /// The state of memory with this read rate in bytes per second.
     pub fn state(&self, read: f64) -> State {
         State::of(read, self.alone, self.threads)
     }
 }
 
-/// A model under test: some sequences of some tokens, and what measures the machine meanwhile.
+/// A model under test, with its sequences and a meter of the machine.
 pub struct Bench<'a> {
     steps: Steps<'a>,
     meter: Option<&'a mut Meter>,
 }
 
 impl<'a> Bench<'a> {
-    /// Takes the model for so many sequences of at most so many tokens. Requests of others wait until it is dropped.
+    /// Takes exclusive use of the model for `sequences` sequences of at most `tokens` tokens. Other requests wait until
+    /// it is dropped.
     ///
     /// # Errors
-    /// Numbers beyond what the model was opened for; sequences of others under way.
+    /// The numbers exceed the options of the model, or other sequences are running.
     pub fn new(model: &'a Model, sequences: usize, tokens: usize, meter: Option<&'a mut Meter>) -> Result<Bench<'a>> {
         Ok(Bench { steps: model.generator().steps(sequences, tokens)?, meter })
     }
@@ -101,25 +104,25 @@ impl<'a> Bench<'a> {
         self.steps.drawn()
     }
 
-    /// What its steps read and multiply.
+    /// The bytes and multiply-adds of its steps.
     pub fn traffic(&self) -> &Traffic {
         self.steps.traffic()
     }
 
-    /// Makes each sequence so many tokens long: what is missing is fed, what is too much forgotten.
+    /// Sets the length of each sequence, by feeding or removing tokens.
     ///
     /// # Errors
-    /// No room, or what fails in a step.
+    /// The sequences have no room for the tokens, or a step fails.
     pub fn fill(&mut self, tokens: usize) -> Result<Duration> {
         self.steps.truncate(tokens)?;
         let missing = tokens - self.steps.len();
         Ok(if missing == 0 { Duration::ZERO } else { self.steps.prompt(missing)? })
     }
 
-    /// Feeds each sequence so many tokens, draws one, and forgets them again.
+    /// Feeds a prompt of this length to each sequence, draws a token, and removes the tokens again.
     ///
     /// # Errors
-    /// No room, or what fails in a step.
+    /// The sequences have no room for the tokens, or a step fails.
     pub fn prompt(&mut self, tokens: usize) -> Result<Slice> {
         let (before, sequences) = (self.steps.len(), self.steps.sequences());
         let first = self.sweep();
@@ -130,10 +133,11 @@ impl<'a> Bench<'a> {
         Ok(Slice { tokens: (tokens * sequences) as u64, steps: 0, time, bytes: 0, macs, reads: first.zip(last) })
     }
 
-    /// Decodes so many tokens of each sequence in slices of at most `limit`, or one step, and forgets them again.
+    /// Decodes this number of tokens of each sequence, in slices of at most `limit` but at least one step, and removes
+    /// the tokens again.
     ///
     /// # Errors
-    /// No room, or what fails in a step.
+    /// The sequences have no room for the tokens, or a step fails.
     pub fn decode(&mut self, tokens: usize, limit: Duration) -> Result<Vec<Slice>> {
         let depth = self.steps.len();
         let end = depth + tokens;
@@ -151,10 +155,10 @@ impl<'a> Bench<'a> {
         Ok(slices)
     }
 
-    /// The same for as many tokens as fit into one slice.
+    /// Decodes as many tokens as fit in one slice, and removes them again.
     ///
     /// # Errors
-    /// As [`Bench::decode`].
+    /// Like [`Bench::decode`].
     pub fn decode_for(&mut self, limit: Duration) -> Result<Slice> {
         let depth = self.steps.len();
         self.steps.truncate(depth)?;
@@ -163,18 +167,18 @@ impl<'a> Bench<'a> {
         Ok(slice)
     }
 
-    /// Bytes a second that memory is read at now.
+    /// The current read rate of memory in bytes per second.
     pub fn sweep(&mut self) -> Option<f64> {
         self.meter.as_mut()?.sweep()
     }
 
-    /// Steps until the next would end after `limit`, or sequences have `end` tokens.
+    /// Runs steps until the next one would end after `limit`, or the sequences have `end` tokens.
     fn steps_within(&mut self, limit: Duration, end: usize) -> Result<Slice> {
         let sequences = self.steps.sequences();
         let mut slice = Slice::default();
         loop {
             let step = self.steps.decode()?;
-            // The row sees itself.
+            // A row also attends to itself.
             let tokens = self.steps.len();
             slice.tokens += sequences as u64;
             slice.steps += 1;

@@ -1,34 +1,35 @@
-//! Chat: messages in, an answer out.
+//! Chat: generates answers to conversations.
 
 use crate::{Error, Model, Result};
 use inkstone_generate::{Options, Reply, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Encode, Message, TemplateLimits};
 use std::time::Instant;
 
-/// Bytes of a rendered conversation for each token of the context: many times what a token of a text has.
+/// The largest number of bytes of a rendered conversation per token of context: many times the average length of a
+/// token.
 const PROMPT_BYTES_PER_TOKEN: u64 = 64;
 
 impl Model {
-    /// Answers a conversation, in the form of the model's chat template, or in a plain one (`role: content`) if it has none.
-    /// Texts of messages that look like special tokens stay text.
+    /// Generates an answer to a conversation. The prompt is rendered with the chat template of the model, or in a plain
+    /// form (`role: content`) if it has none. Texts of messages that look like special tokens stay plain text.
     ///
     /// # Errors
-    /// A conversation that the template refuses, an option that can't be, or what fails while it is generated.
+    /// The template refuses the conversation, an option is invalid, or the generation fails.
     pub fn chat(&self, messages: &[Message], options: &Options) -> Result<Reply> {
         let (template, ids, options) = self.asked(messages, options)?;
         self.generate_ids(&ids, &with_stops(&template, &options))
     }
 
-    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    /// Starts an answer and returns its pieces as a stream. The stream computes only when the next piece is requested.
     ///
     /// # Errors
-    /// As [`Model::chat`], but for what fails later.
+    /// Like [`Model::chat`], except for failures of the generation.
     pub fn chat_stream(&self, messages: &[Message], options: &Options) -> Result<Stream> {
         let (template, ids, options) = self.asked(messages, options)?;
         self.answer_ids(&template, &ids, &options)
     }
 
-    /// The prompt of messages, and the options with the time that is left.
+    /// The prompt of the messages, and the options with the remaining time.
     fn asked(&self, messages: &[Message], options: &Options) -> Result<(ChatTemplate, Vec<u32>, Options)> {
         let start = Instant::now();
         let template = self.chat_template()?;
@@ -36,10 +37,10 @@ impl Model {
         Ok((template, ids, with_time_left(options, start)))
     }
 
-    /// The model's chat template, or the plain form if it has none ([`ChatTemplate::is_plain`]).
+    /// The chat template of the model, or the plain form if it has none ([`ChatTemplate::is_plain`]).
     ///
     /// # Errors
-    /// A template that can't be compiled.
+    /// The template can't be compiled.
     pub fn chat_template(&self) -> Result<ChatTemplate> {
         if let Some(template) = self.template().get() {
             return Ok(template.clone());
@@ -48,16 +49,16 @@ impl Model {
         Ok(self.template().get_or_init(|| template).clone())
     }
 
-    /// Whether the file brings a chat template.
+    /// Whether the file contains a chat template.
     pub fn has_chat_template(&self) -> bool {
         self.file().metadata().get("tokenizer.chat_template").is_some()
     }
 
-    /// The prompt of a conversation, which may have tools and documents, under these options.
+    /// Renders and encodes the prompt of a conversation, which may have tools and documents.
     ///
     /// # Errors
-    /// A conversation that the template refuses, or that it does not end with: [`Options::template_limits`],
-    /// [`Options::cancel`], [`Options::deadline`].
+    /// The template refuses the conversation, or is ended by [`Options::template_limits`], [`Options::cancel`] or
+    /// [`Options::deadline`].
     pub fn chat_ids(
         &self,
         template: &ChatTemplate,
@@ -83,10 +84,10 @@ impl Model {
         Ok(self.tokenizer().encode_rendered(&rendered, &encode)?)
     }
 
-    /// Answers a prompt that [`Model::chat_ids`] made.
+    /// Starts an answer to a prompt from [`Model::chat_ids`].
     ///
     /// # Errors
-    /// An option that can't be.
+    /// An option is invalid.
     pub fn answer_ids(&self, template: &ChatTemplate, ids: &[u32], options: &Options) -> Result<Stream> {
         self.stream_ids(ids, &with_stops(template, options))
     }
@@ -96,7 +97,7 @@ fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
     template.stops().iter().fold(options.clone(), |options, text| options.stop(*text))
 }
 
-/// The limits of a template under these options, from now on.
+/// The limits of a template with these options, if it starts now.
 pub(crate) fn template_limits(options: &Options) -> TemplateLimits {
     let mut limits = options.template_limits.clone();
     if let Some(cancel) = &options.cancel {
@@ -107,14 +108,14 @@ pub(crate) fn template_limits(options: &Options) -> TemplateLimits {
     limits
 }
 
-/// The options of what is still to do since a start.
+/// The options with the time that remains since `start`.
 pub(crate) fn with_time_left(options: &Options, start: Instant) -> Options {
     let mut left = options.clone();
     left.deadline = options.deadline.map(|time| time.saturating_sub(start.elapsed()));
     left
 }
 
-/// Whether a prompt is longer than any that the context could hold. A limit that a template meets is not meant.
+/// Whether a prompt is too long for the context. The limit of a template does not count.
 pub(crate) fn is_too_long(error: &Error) -> bool {
     matches!(error, Error::Text(inkstone_text::Error::TextTooLong { .. }))
 }

@@ -1,18 +1,18 @@
-//! How long the context is: what was asked for, what was trained, what memory holds.
+//! The length of the context: from the request, the training of the model and the available memory.
 
 use crate::{Error, ModelOptions, Result};
 use inkstone_compute::Caps;
 use inkstone_model::ModelGraph;
 
-/// Most threads: more than any machine has, few enough to start.
+/// The largest number of threads: more than any machine has, but few enough to start.
 const MAX_THREADS: usize = 1024;
-/// Largest context that can be asked for.
+/// The largest context that can be requested.
 const MAX_CONTEXT: u32 = 1 << 30;
 
-/// Bytes that a token takes beside its keys and values: its id.
+/// The bytes of a token in addition to its keys and values: its id.
 const HISTORY_BYTES: u64 = 4;
 
-/// The context and how many sequences of it may be resident; and notes where that is not what was expected.
+/// The context, the number of resident sequences, and notes about unexpected values.
 pub(crate) struct Context {
     pub tokens: usize,
     pub sequences: usize,
@@ -42,7 +42,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
             (trained.min(fits), (fits < trained).then_some(note))
         }
     };
-    // Pages are committed when they are used, but address space may be limited too.
+    // Pages are committed when they are used, but the address space may also be limited.
     let resident = (free / 2 / bytes / tokens).clamp(1, 64) as usize;
     Ok(Context {
         tokens: tokens as usize,
@@ -51,14 +51,15 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
     })
 }
 
-/// The longest context that can be run, and a note if that is less than the one that is `wanted`: learned positions end.
+/// The longest context that the model supports, at most `wanted`, and a note if learned positions limit it.
 fn learned(graph: &ModelGraph, wanted: u64) -> (u64, Option<String>) {
     let Some(most) = graph.config.positions.limit() else { return (u64::MAX, None) };
     let note = format!("a context of {most} tokens, not {wanted}, because the model has learned {most} positions");
     (most as u64, (wanted > most as u64).then_some(note))
 }
 
-/// About what the values between the steps of the largest plan take, in f32: memory that caches can't have.
+/// The approximate memory of the values between the steps of the largest plan, in f32, which is not available for
+/// caches.
 fn activations(graph: &ModelGraph, caps: &Caps) -> u64 {
     let c = &graph.config;
     let largest = |buckets: &[usize]| buckets.iter().copied().max().unwrap_or(0) as u64;
@@ -68,7 +69,7 @@ fn activations(graph: &ModelGraph, caps: &Caps) -> u64 {
     row.saturating_mul(largest(&caps.rows)).saturating_add(logits.saturating_mul(largest(&caps.logit_rows)))
 }
 
-/// Options that name a number out of its range.
+/// Checks the numbers in the options.
 pub(crate) fn check(options: &ModelOptions) -> Result<()> {
     let bad = |option, value: String, allowed: String| Err(Error::Option { option, value, allowed });
     if options.threads > MAX_THREADS {

@@ -1,4 +1,4 @@
-//! A conversation that goes on, turn by turn.
+//! A conversation of several turns.
 
 use crate::chat::{is_too_long, template_limits, with_time_left};
 use crate::{Model, Result};
@@ -6,7 +6,7 @@ use inkstone_generate::{Limit, Options, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Message};
 use std::time::Instant;
 
-/// A conversation with a model: remembers what was said, and forgets the oldest turns when the context is full.
+/// A conversation with a model. It keeps the messages, and drops the oldest turns when the context is full.
 ///
 /// ```no_run
 /// # use inkstone::{Dialogue, Model, Options};
@@ -27,45 +27,45 @@ pub struct Dialogue {
     messages: Vec<Message>,
 }
 
-/// A question, and its answer to come.
+/// A question with its answer.
 #[derive(Debug)]
 pub struct Turn {
-    /// The answer, piece by piece.
+    /// The pieces of the answer.
     pub stream: Stream,
     /// The prompt: the conversation up to the question.
     pub prompt: Vec<u32>,
-    /// How many of the oldest turns were forgotten to make room.
+    /// The number of old turns that were dropped to make room.
     pub forgotten: usize,
 }
 
 impl Dialogue {
-    /// An empty conversation with a model, which the dialogue keeps a handle to.
+    /// An empty conversation with a model. The dialogue keeps a handle of the model.
     pub fn new(model: &Model, template: ChatTemplate) -> Dialogue {
         Dialogue { model: model.clone(), template, messages: Vec::new() }
     }
 
-    /// What was said and is not forgotten.
+    /// The messages that have not been dropped.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Goes on from another conversation.
+    /// Replaces the conversation.
     pub fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages = messages;
     }
 
-    /// What the model shall keep to: a message at the beginning, or none.
+    /// Sets the system message at the beginning of the conversation, or removes it.
     pub fn set_system(&mut self, text: Option<&str>) {
         let turns = self.messages.split_off(self.first_turn());
         self.messages = text.map(Message::system).into_iter().chain(turns).collect();
     }
 
-    /// Forgets all turns.
+    /// Removes all turns.
     pub fn reset(&mut self) {
         self.messages.truncate(self.first_turn());
     }
 
-    /// Takes the last question back, with what came after it; false if there is none.
+    /// Removes the last question and its answer. Returns false if there is none.
     pub fn undo(&mut self) -> bool {
         let last = self.messages.iter().rposition(|m| m.role() == "user");
         if let Some(last) = last {
@@ -74,11 +74,11 @@ impl Dialogue {
         last.is_some()
     }
 
-    /// A question. If the conversation leaves too little room for an answer, the oldest turns go: so many tokens as the
-    /// answer may have, at most a quarter of the context, are kept free.
+    /// Asks a question. If the conversation leaves too little room for an answer, the oldest turns are dropped: the
+    /// room is the token limit of the answer, but at most a quarter of the context.
     ///
     /// # Errors
-    /// As [`Model::chat_stream`]; the conversation is as before then.
+    /// Like [`Model::chat_stream`]. In this case the conversation does not change.
     pub fn ask(&mut self, text: &str, options: &Options) -> Result<Turn> {
         let before = self.messages.clone();
         self.messages.push(Message::user(text));
@@ -89,9 +89,9 @@ impl Dialogue {
         turn
     }
 
-    /// What the model said; what it began and was stopped at, too.
+    /// Adds the answer of the model, which may be incomplete if it was stopped.
     pub fn answered(&mut self, text: &str) {
-        // In the plain form an answer begins with the space behind the colon.
+        // In the plain form an answer begins with the space after the colon.
         let text = if self.template.is_plain() { text.trim() } else { text };
         self.messages.push(Message::assistant(text));
     }
@@ -104,7 +104,7 @@ impl Dialogue {
             _ => usize::MAX,
         };
         let most = context - wanted.min(context / 4);
-        // Where the turns begin that may be left.
+        // The starts of the turns that may be kept.
         let first = self.first_turn();
         let questions = self.messages.iter().enumerate().skip(first + 1).filter(|(_, m)| m.role() == "user");
         let starts: Vec<usize> = [first].into_iter().chain(questions.map(|(at, _)| at)).collect();
@@ -112,7 +112,7 @@ impl Dialogue {
             let left = [&self.messages[..first], &self.messages[starts[forgotten]..]].concat();
             self.model.chat_ids_within(&self.template, &Conversation::new(left), options, &limits)
         };
-        // An error of another kind does not go away if more is forgotten.
+        // Dropping more turns does not resolve errors of other kinds.
         let fits = |prompt: &Result<Vec<u32>>| match prompt {
             Ok(ids) => ids.len() <= most,
             Err(error) => !is_too_long(error),
@@ -120,7 +120,8 @@ impl Dialogue {
         let mut forgotten = 0;
         let mut prompt = prompt_without(0);
         if !fits(&prompt) && starts.len() > 1 {
-            // As few as will do, at worst all but the last. What fits does so without more, too, so halves are left out.
+            // The smallest number of turns that must be dropped, at most all except the last. A prompt that fits also
+            // fits with more turns dropped, so this is a binary search.
             let mut most_forgotten = starts.len() - 1;
             forgotten = 1;
             while forgotten < most_forgotten {
@@ -139,7 +140,7 @@ impl Dialogue {
         Ok(Turn { stream, prompt, forgotten })
     }
 
-    /// Where the turns begin: behind what the model shall keep to.
+    /// The index of the first turn, after the system message.
     fn first_turn(&self) -> usize {
         self.messages.iter().take_while(|m| m.role() == "system").count()
     }

@@ -1,4 +1,4 @@
-//! The engines by name: those of this build, and those that a program adds.
+//! The engines by name: the engines of this build, and engines that a program registers.
 
 use crate::Result;
 use inkstone_compute::{Engine, EngineOptions, Engines, Factory, Reference};
@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(of_this_build()));
 
-/// What `auto` tries first is registered last.
+/// The engines of this build. `auto` tries the last registered engine first.
 fn of_this_build() -> Engines {
     let mut engines = Engines::default();
     engines.register(Reference::NAME, Arc::new(|options| Ok(Arc::new(Reference::new(options)?))));
@@ -19,7 +19,7 @@ fn engines() -> MutexGuard<'static, Engines> {
     ENGINES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes an engine from outside known under a name; one of the same name is replaced, and `auto` tries it first.
+/// Registers a custom engine under a name. It replaces an engine with the same name, and `auto` tries it first.
 pub fn register(name: impl Into<String>, factory: Factory) {
     engines().register(name, factory);
 }
@@ -33,10 +33,10 @@ pub fn names() -> Vec<String> {
     engines().names().map(str::to_owned).collect()
 }
 
-/// The engine of this name; `auto` is the first of [`names`] that opens on this machine.
+/// Opens the engine with this name; `auto` opens the first of [`names`] that works on this machine.
 ///
 /// # Errors
-/// No engine of that name, or what the engine says.
+/// The name is unknown, or the engine can't be opened.
 pub fn open(name: &str, options: &EngineOptions) -> Result<Arc<dyn Engine>> {
     let engines = engines().clone();
     Ok(engines.open(name, options)?)

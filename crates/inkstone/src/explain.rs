@@ -1,4 +1,4 @@
-//! What a model runs as: the steps of a plan, the kernel of each and why others were refused.
+//! The explanation of a plan: its steps, the kernel of each step, and the reasons why other kernels were rejected.
 
 use crate::{Error, Model, Result};
 use inkstone_compute::{Caps, Kernel, Layout, Plan, Region, Registry, Step, WeightSlot, huge_pages};
@@ -6,35 +6,35 @@ use inkstone_generate::Footprint;
 use inkstone_graph::{Kind, Report};
 use inkstone_tensor::{DType, Op, Sizes, Type};
 
-/// Ops that all engines share, by design: bookkeeping of a few words, and sampling, which has one definition.
+/// Ops that all engines share: bookkeeping of a few words, and sampling, which has a single definition.
 const SHARED: &[&str] = &["begin_step", "sample", "score", "accept", "advance"];
 
-/// Which plan is explained.
+/// The plan to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// So many sequences draw a token each.
+    /// A step in which this number of sequences draw one token each.
     Decode(usize),
-    /// So many tokens of a prompt.
+    /// A step with this number of prompt tokens.
     Prefill(usize),
 }
 
-/// What a model runs as. Figures are for the sizes, with the context full.
+/// The explanation of a plan. Its figures apply to the given sizes, with a full context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What the engine can do: name, instruction sets, threads, memory.
+    /// The capabilities of the engine: name, instruction sets, threads, memory.
     pub engine: Caps,
-    /// Bytes of this process that lie in huge pages, where the system says so.
+    /// Bytes of this process in huge pages, if the system reports them.
     pub huge_pages: Option<u64>,
-    /// Bytes that the model takes.
+    /// The memory of the model.
     pub memory: Footprint,
-    /// Tokens and logits of a step, and tokens in the caches.
+    /// The tokens and logits of a step, and the tokens in the caches.
     pub sizes: Sizes,
     /// The plan itself.
     pub plan: Plan,
     /// Its steps, in order.
     pub steps: Vec<ExplainedStep>,
-    /// What the passes of the compiler did for this plan, and why they did not do more.
+    /// The changes that the passes of the compiler made for this plan, and the reasons for changes that were not made.
     pub report: Report,
     /// The same over all plans of the model.
     pub whole_report: Report,
@@ -50,21 +50,22 @@ pub struct ExplainedStep {
     pub layer: Option<usize>,
     /// The weights that it reads.
     pub weights: Vec<ExplainedWeight>,
-    /// The kernel that does it.
+    /// The kernel that computes it.
     pub kernel: String,
-    /// The instruction set that the kernel is compiled for; none: copies, bookkeeping, and what is a fault of the kernel.
+    /// The instruction set that the kernel is compiled for. `None` for copies, bookkeeping and kernels without vector
+    /// code.
     pub isa: Option<&'static str>,
-    /// The arithmetic of the result; of a region that of each kind of member.
+    /// The arithmetic of the result; for a region, of each kind of member.
     pub numerics: Vec<&'static str>,
     /// Bytes read and written at least once.
     pub bytes: u64,
     /// Additions and multiplications.
     pub flops: u64,
-    /// Pieces that threads can do at once.
+    /// Tiles that threads can compute in parallel.
     pub tiles: usize,
-    /// Kernels that were refused, and why.
+    /// The rejected kernels, with reasons.
     pub refused: Vec<String>,
-    /// It computes, and its kernel uses no instruction set although the engine has one.
+    /// Whether the step computes with a kernel without vector instructions although the engine has some.
     pub scalar: bool,
 }
 
@@ -76,14 +77,14 @@ pub struct ExplainedWeight {
     pub name: String,
     /// Its format.
     pub dtype: DType,
-    /// How it lies in memory.
+    /// Its layout in memory.
     pub layout: Layout,
     /// Whether it has more than one row: a vector has no layout to choose.
     pub matrix: bool,
 }
 
 impl Model {
-    /// What a step of this kind runs as.
+    /// Explains the plan of a step of this kind.
     ///
     /// ```no_run
     /// let model = inkstone::Model::open("model.gguf")?;
@@ -94,7 +95,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// More sequences or tokens than a step has room for, or none.
+    /// The number of sequences or tokens is 0 or exceeds the limit of a step.
     pub fn explain(&self, phase: Phase) -> Result<Explanation> {
         let compiled = self.generator().compiled();
         let most = compiled.largest();
@@ -148,7 +149,7 @@ fn steps(plan: &Plan, sizes: &Sizes, registry: &Registry, caps: &Caps) -> Vec<Ex
     explained.collect()
 }
 
-/// The weights among a step's operands.
+/// The weights among the operands of a step.
 fn slots<'p>(plan: &'p Plan, step: &'p Step) -> impl Iterator<Item = &'p WeightSlot> {
     step.ins().filter_map(|a| match a.region {
         Region::Weight(id) => plan.interface.weights.get(id as usize),
@@ -162,7 +163,7 @@ fn explained_weight(slot: &WeightSlot) -> ExplainedWeight {
     ExplainedWeight { name: name.to_string(), dtype: ty.dtype, layout: *layout, matrix }
 }
 
-/// That of the op, or of the members of a region, each once.
+/// The distinct numerics of the op, or of the members of a region.
 fn numerics(kernel: &Kernel, op: &Op) -> Vec<&'static str> {
     let Op::Region(region) = op else { return vec![kernel.numerics.0] };
     let mut all: Vec<&'static str> = Vec::new();
@@ -175,8 +176,8 @@ fn numerics(kernel: &Kernel, op: &Op) -> Vec<&'static str> {
     all
 }
 
-/// The layer of a step: that of the weights and states that it names, none if these are of no layer. A step that names
-/// nothing belongs to the layer before it.
+/// The layer of a step, taken from the names of its weights and states; `None` if they do not belong to a layer. A step
+/// without weights and states belongs to the layer of the previous step.
 fn layer(plan: &Plan, step: &Step, before: Option<usize>) -> Option<usize> {
     let states = step.args.iter().filter_map(|a| match a.region {
         Region::State(id) => plan.interface.states.get(id as usize).map(|s| &*s.name),

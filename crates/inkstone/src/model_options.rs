@@ -4,7 +4,7 @@ use inkstone_kvcache::Format;
 use inkstone_tensor::Progress;
 use std::sync::Arc;
 
-/// How a model is opened.
+/// Options for opening a model.
 ///
 /// ```
 /// let options = inkstone::ModelOptions::default().engine("reference").ctx(256);
@@ -13,39 +13,39 @@ use std::sync::Arc;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ModelOptions {
-    /// Name of the engine; `auto`: the first that opens.
+    /// The name of the engine. `auto` selects the first engine that opens.
     pub engine: String,
-    /// Threads; 0: as many as the machine has.
+    /// The number of threads; 0: one per core of the machine.
     pub threads: usize,
-    /// Name of the only instruction set that kernels use (the bits are those of every other); without it the best that
-    /// the machine has.
+    /// The name of the only instruction set that kernels may use. By default they use the best one of the machine. All
+    /// instruction sets compute the same bits.
     pub isa: Option<String>,
-    /// What arithmetic the engine's kernels may have. [`Accuracy::Fast`] changes results, of weights in Q4_K, Q5_K and Q6_K on a
-    /// processor without AVX-512, and in BF16 on one with products of BF16; where it can't make anything faster, a note of the
-    /// model says so.
+    /// The arithmetic that kernels may use. [`Accuracy::Fast`] changes the results for weights in Q4_K, Q5_K and Q6_K
+    /// on a processor without AVX-512, and for BF16 weights on a processor with BF16 products. If it makes no weight
+    /// faster, the model has a note.
     pub numerics: Accuracy,
     /// Whether the times of steps are recorded, for [`Model::profile`](crate::Model::profile).
     pub profile: bool,
-    /// Bytes that the engine may use for weights, caches and activations; 0: the memory that is free when it opens.
+    /// The bytes that the engine may use for weights, caches and activations; 0: the memory that is free when it opens.
     pub budget: u64,
-    /// Tokens that a sequence can have. Without it the smaller of the trained context and what half of the free memory
-    /// holds.
+    /// The largest number of tokens of a sequence. The default is the trained context, or fewer tokens if half of the
+    /// free memory does not hold them.
     pub ctx: Option<u32>,
-    /// Format of keys and values.
+    /// The format of keys and values.
     pub kv_type: Format,
-    /// Whether weights are used where they lie in the mapped file. Else they are read into memory in the layouts that the
-    /// engine likes best, which is faster.
+    /// Whether weights in the mapped file are used in place. By default they are copied to memory in the layouts of the
+    /// engine, which is faster.
     pub mmap: bool,
-    /// Sequences that can be resident at once; more wait.
+    /// The number of sequences that can be resident at the same time. Further sequences wait.
     pub sequences: usize,
-    /// Most prompt tokens in one step; 0: as many as the engine takes.
+    /// The largest number of prompt tokens in one step; 0: the limit of the engine.
     pub chunk: usize,
-    /// Names of fusions that the compiler leaves out; an unknown one is an error that lists them. They change no bit of a
-    /// result.
+    /// The names of fusions that the compiler omits. An unknown name is an error that lists the known ones. Fusions
+    /// change no bit of a result.
     pub without_fusions: Vec<String>,
-    /// Values of options that neither a request nor the file sets.
+    /// The values of options that neither a request nor the file sets.
     pub defaults: Defaults,
-    /// Told how far loading is.
+    /// Receives the progress of loading.
     pub progress: Option<Arc<dyn Progress>>,
 }
 

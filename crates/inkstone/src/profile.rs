@@ -1,4 +1,4 @@
-//! Where the time of steps goes: what each kernel took, and how much memory it moved meanwhile.
+//! The profile of a model: the time of each kernel, and the bytes that it moved.
 
 use crate::Model;
 use inkstone_compute::Step;
@@ -6,36 +6,36 @@ use inkstone_generate::{PlanTimes, Runs};
 use inkstone_tensor::{Sizes, Type};
 use std::time::Duration;
 
-/// What a plan took, over all of its runs.
+/// The profile of a plan over all its runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanProfile {
     /// Its parts: body, head, select.
     pub plan: String,
-    /// How often it ran, and on what.
+    /// The number of its runs, with their sizes.
     pub runs: Runs,
-    /// What each kernel took, the longest first.
+    /// The profile of each kernel, the longest time first.
     pub kernels: Vec<KernelProfile>,
 }
 
-/// What a kernel took in all steps that it did.
+/// The profile of a kernel over all its steps.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KernelProfile {
     /// Its name.
     pub kernel: String,
-    /// Steps of one run that it does.
+    /// The number of its steps in one run.
     pub steps: usize,
-    /// From the start of a step's first tile to the end of its last one, summed over steps and runs. Steps that overlap
-    /// count twice.
+    /// The time from the start of the first tile of a step to the end of its last tile, summed over steps and runs.
+    /// Overlapping steps count twice.
     pub time: Duration,
-    /// Bytes read and written at least once, summed alike.
+    /// Bytes read and written at least once, summed in the same way.
     pub bytes: u64,
 }
 
 impl Model {
-    /// What the steps of each plan took since the model was opened with [`ModelOptions::profile`](crate::ModelOptions);
-    /// those of the fewest rows first. `None` without that option, and from an engine that does not record times.
+    /// The profile of each plan since the model was opened with [`ModelOptions::profile`](crate::ModelOptions), ordered
+    /// by the number of rows. `None` without this option, or if the engine does not record times.
     pub fn profile(&self) -> Option<Vec<PlanProfile>> {
         let ran = self.generator().profile()?.into_iter().filter(|p| p.runs.count > 0);
         Some(ran.map(|p| PlanProfile { plan: p.plan.name.clone(), runs: p.runs, kernels: kernels(&p) }).collect())
@@ -55,8 +55,8 @@ fn kernels(plan: &PlanTimes) -> Vec<KernelProfile> {
     kernels
 }
 
-/// Bytes of a step over all runs. They are a constant and shares of the sizes, so that the sums of the sizes do: the
-/// constant comes with them once, and again for each further run.
+/// The bytes of a step over all runs. They are a linear function of the sizes, so the sums of the sizes are sufficient:
+/// evaluating the function on them includes the constant once, and each further run adds it again.
 fn bytes(step: &Step, runs: &Runs) -> u64 {
     let types = |write| step.args.iter().filter(move |a| a.write == write).map(|a| a.ty);
     let (ins, outs): (Vec<Type>, Vec<Type>) = (types(false).collect(), types(true).collect());

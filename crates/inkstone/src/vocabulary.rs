@@ -1,4 +1,4 @@
-//! The tokenizer, made while the weights are read: both take a while, and neither needs the other.
+//! Loads the tokenizer while the weights are read. Both take time and are independent.
 
 use crate::Result;
 use inkstone_gguf::Gguf;
@@ -8,8 +8,8 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// The tokenizer of a file, made on a thread of its own, and what `load` gives meanwhile. If both fail, the error is the
-/// tokenizer's; loading ends early then.
+/// Makes the tokenizer of a file on a separate thread and calls `load` at the same time. If both fail, the error of the
+/// tokenizer is returned. If the tokenizer fails, loading ends early.
 pub(crate) fn beside<T>(
     file: &Gguf,
     progress: Option<&dyn Progress>,
@@ -23,7 +23,7 @@ pub(crate) fn beside<T>(
     };
     let (tokenizer, loaded) = thread::scope(|scope| {
         let thread = thread::Builder::new().name("inkstone-vocab".to_owned()).spawn_scoped(scope, make);
-        // Where the system gives no thread, one after the other.
+        // If the system can't start a thread, they run one after the other.
         let early = thread.is_err().then(make);
         let loaded = load(&Until { progress, failed: &failed });
         let joined = || thread.ok().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -33,7 +33,7 @@ pub(crate) fn beside<T>(
     Ok((tokenizer, loaded?))
 }
 
-/// Loading that ends when the tokenizer has failed.
+/// A progress callback that ends loading when the tokenizer has failed.
 struct Until<'a> {
     progress: Option<&'a dyn Progress>,
     failed: &'a AtomicBool,

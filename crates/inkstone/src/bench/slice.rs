@@ -1,33 +1,33 @@
-//! A time, and what memory was like around it.
+//! A timed part of a test, with the state of memory during it.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Reads around a slice that differ by a larger part of the larger one say that memory changed meanwhile.
+/// If the reads before and after a slice differ by a larger part of the faster one, the memory has changed its state.
 const STEADY: f64 = 0.15;
 
-/// From so many times the read of one thread on, several threads have the fast state: two had 1.1 to 1.5 times as much in the slow
-/// one, 1.65 to 1.9 in the fast one.
+/// Several threads are in the fast state if they read at least this many times as fast as one thread. Two threads read
+/// 1.1 to 1.5 times as fast in the slow state, and 1.65 to 1.9 times in the fast state.
 const FAST: f64 = 1.55;
 
-/// Which of its states memory was in.
+/// The state of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum State {
-    /// One thread: there is but one.
+    /// One thread, which has only one state.
     Single,
-    /// Several threads read not much more than one.
+    /// Several threads read only slightly faster than one thread.
     Slow,
-    /// Several threads read much more than one.
+    /// Several threads read much faster than one thread.
     Fast,
-    /// Prompts of several threads, which compute more than they read and are longer than memory keeps a state.
+    /// Prompts with several threads: they compute more than they read, and take longer than memory stays in one state.
     Any,
-    /// Nobody measured it.
+    /// The state was not measured.
     Unknown,
 }
 
 impl State {
-    /// The state of `read` bytes a second with so many threads where one alone reads `alone`.
+    /// The state in which `threads` threads read `read` bytes per second, where `alone` is the rate of one thread.
     pub(super) fn of(read: f64, alone: f64, threads: usize) -> State {
         match threads {
             1 => State::Single,
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// In tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             State::Single => "single",
@@ -54,36 +54,36 @@ impl fmt::Display for State {
     }
 }
 
-/// Some steps in a row.
+/// A number of consecutive steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Slice {
-    /// Tokens, of all sequences together.
+    /// Tokens of all sequences.
     pub tokens: u64,
     /// Decode steps.
     pub steps: u64,
-    /// What they took.
+    /// Their time.
     pub time: Duration,
-    /// Bytes of weights, keys and values that they had to read; 0 for prompts, which compute more than they read.
+    /// The bytes of weights, keys and values that they must read; 0 for prompts, which compute more than they read.
     pub bytes: u64,
-    /// Multiply-adds that they had to do.
+    /// The multiply-adds that they must compute.
     pub macs: u64,
-    /// Bytes a second that memory was read at just before and just after.
+    /// The read rates of memory immediately before and after, in bytes per second.
     pub reads: Option<(f64, f64)>,
 }
 
 impl Slice {
-    /// Whether memory was alike before and after, as far as anybody measured it.
+    /// Whether the read rates before and after are similar, or were not measured.
     pub fn is_steady(&self) -> bool {
         self.reads.is_none_or(|(before, after)| (before - after).abs() <= STEADY * before.max(after))
     }
 
-    /// Bytes a second that memory was read at meanwhile.
+    /// The read rate of memory during the slice, in bytes per second.
     pub fn read(&self) -> Option<f64> {
         self.reads.map(|(before, after)| (before + after) / 2.0)
     }
 
-    /// Tokens a second.
+    /// Tokens per second.
     pub fn rate(&self) -> f64 {
         self.tokens as f64 / self.time.as_secs_f64()
     }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_state_is_how_much_more_several_threads_read_than_one() {
-        // Of Zen 4 and of Zen 5, which differ the least.
+        // Rates of Zen 4 and Zen 5, whose states differ the least.
         assert_eq!([(37.0, 30.0), (49.7, 33.1)].map(|(read, alone)| State::of(read, alone, 2)), [State::Slow; 2]);
         assert_eq!([(58.0, 33.0), (79.0, 48.0)].map(|(read, alone)| State::of(read, alone, 2)), [State::Fast; 2]);
         assert_eq!(State::of(31.0, 31.0, 1), State::Single);

@@ -1,40 +1,40 @@
-//! What repetitions of a test say together.
+//! The summary of the repetitions of a test.
 
 use super::{Meter, Slice, State};
 
-/// Slices of all repetitions of a test that had memory in one state.
+/// The slices of all repetitions of a test with memory in the same state.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// That state.
+    /// The state.
     pub state: State,
-    /// Repetitions that had some.
+    /// The number of repetitions with such slices.
     pub runs: usize,
-    /// How many slices there are.
+    /// The number of slices.
     pub slices: usize,
-    /// Tokens a second: the mean over the repetitions, each with its slices together.
+    /// Tokens per second: the mean over the repetitions, each with all its slices.
     pub mean: f64,
-    /// Their standard deviation; 0 for one repetition.
+    /// The standard deviation of the repetitions; 0 for one repetition.
     pub deviation: f64,
     /// The median over the slices.
     pub median: f64,
-    /// Bytes that a token had to read, of weights, keys and values; 0 for prompts.
+    /// The bytes of weights, keys and values that must be read per token; 0 for prompts.
     pub token_bytes: f64,
-    /// Bytes a second.
+    /// The bytes that the steps read per second.
     pub bytes_rate: f64,
-    /// Bytes a second that memory was read at meanwhile, if somebody measured it.
+    /// The read rate of memory during the slices in bytes per second, if it was measured.
     pub read: Option<f64>,
-    /// The share of that which the steps reached.
+    /// The share of this read rate that the steps reached.
     pub of_read: Option<f64>,
-    /// Multiply-adds a second.
+    /// Multiply-adds per second.
     pub macs_rate: f64,
-    /// Their share of what the fastest loop over products of bytes does.
+    /// Their share of the rate of the fastest loop of byte products.
     pub of_products: Option<f64>,
 }
 
 impl Summary {
-    /// One for each state that there were steady slices in, and how many slices were not steady. A prompt is one slice, longer
-    /// than memory keeps a state, and counts always, with others of [`State::Any`].
+    /// Returns a summary for each state with steady slices, and the number of slices that were not steady. A prompt is
+    /// one slice. It takes longer than memory stays in one state, so it always counts, with state [`State::Any`].
     pub fn of(runs: &[Vec<Slice>], meter: Option<&Meter>) -> (Vec<Summary>, usize) {
         let counts = |s: &Slice| s.bytes == 0 || s.is_steady();
         let dropped = runs.iter().flatten().filter(|s| !counts(s)).count();
@@ -60,7 +60,7 @@ impl Summary {
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let squares: f64 = rates.iter().map(|r| (r - mean).powi(2)).sum();
         let deviation = if rates.len() > 1 { (squares / (rates.len() - 1) as f64).sqrt() } else { 0.0 };
-        // What could have been read in the time of each slice.
+        // The bytes that could have been read in the time of each slice.
         let readable: Option<f64> = slices.iter().map(|s| Some(s.read()? * s.time.as_secs_f64())).sum();
         let read = readable.map(|bytes| bytes / all.seconds);
         let macs_rate = all.macs / all.seconds;
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((s.macs_rate, s.of_products), (280.0 / 3.0, None));
     }
 
-    /// Measures nothing.
+    /// A meter that measures nothing.
     struct Still;
 
     impl Gauge for Still {
