@@ -1,22 +1,22 @@
-//! The allocator of the program: the system's, with an error in one line where the standard library would print two.
+//! The allocator of the program: the system allocator, with a one-line error where the standard library would print two
+//! lines.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Larger requests come from code that handles a refusal itself (`try_reserve`) and can name what the memory is for.
+/// Larger requests come from code that handles failures itself (`try_reserve`) and can name the purpose of the memory.
 const SMALL: usize = 64 << 10;
 
-/// See the module.
+/// The allocator. See the module.
 pub(crate) struct Allocator;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: every call is passed on to `System` unchanged, so its guarantees hold; a refusal of a small request does not
-// return.
+// SAFETY: every call is passed to `System` unchanged, so its guarantees hold. A failed small request does not return.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that `System` asks for.
+        // SAFETY: the caller makes the promises that `System` requires.
         checked(unsafe { System.alloc(layout) }, layout.size())
     }
 

@@ -1,15 +1,15 @@
-//! The faults that reach a program as signals and must still end as one line and exit code 1.
+//! Handlers for faults that reach the program as signals and must end it with one line and exit code 1.
 //!
-//! SIGBUS: a model file is mapped, and another program cut it or the disk can't be read. SIGABRT: the standard library
-//! has printed that an allocation failed.
+//! SIGBUS: a mapped model file was truncated by another program, or the disk can't be read. SIGABRT: the standard
+//! library has printed that an allocation failed.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-/// What SIGBUS says; made before it can come, because a handler can't allocate.
+/// The message of SIGBUS, prepared in advance because a handler can't allocate.
 static MESSAGE: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Names the file that will be mapped.
+/// Prepares the message for a file that will be mapped.
 pub(crate) fn name_mapped_file(name: &str) {
     let name = crate::terminal::one_line(name);
     let line = format!("error: {name}: changed or could not be read while it was in use (SIGBUS)\n");
@@ -29,7 +29,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Elsewhere such faults end the program as the system likes.
+/// On other systems the default action of the system ends the program.
 #[cfg(any(not(unix), inkstone_portable))]
 pub(crate) fn install() {}
 
@@ -44,7 +44,7 @@ extern "C" fn abort(_signal: libc::c_int) {
     end(b"")
 }
 
-/// Writes and ends: no destructors, no locks, no allocation.
+/// Writes a line and ends the program, without destructors, locks or allocations.
 #[cfg(all(unix, not(inkstone_portable)))]
 pub(crate) fn end(line: &[u8]) -> ! {
     // SAFETY: `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
@@ -54,7 +54,7 @@ pub(crate) fn end(line: &[u8]) -> ! {
     }
 }
 
-/// The same with the standard library.
+/// Writes a line and ends the program, with the standard library.
 #[cfg(any(not(unix), inkstone_portable))]
 pub(crate) fn end(line: &[u8]) -> ! {
     use std::io::Write;

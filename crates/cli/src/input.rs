@@ -1,4 +1,4 @@
-//! Texts that the program reads: standard input or a file, bounded and checked to be UTF-8.
+//! Reads texts from standard input or a file, with a limit on their length, and checks that they are UTF-8.
 
 use crate::error::Error;
 use crate::terminal;
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How long a pipe may take before the program says what it waits for.
+/// The time after which a note says that the program waits for a pipe.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes of stack of the thread that waits: it writes a line.
+/// The stack in bytes of the thread that prints this note.
 const STACK: usize = 64 << 10;
 
-/// Where a text is read from. It is opened before anything slow is done, and read when its limit is known.
+/// The source of a text. It is opened before any slow work, and read when its limit is known.
 pub(crate) struct Input {
     name: String,
     reader: Box<dyn Read>,
@@ -24,18 +24,18 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Standard input, whatever it is.
+    /// Standard input of any kind.
     pub(crate) fn stdin() -> Input {
         Input { name: "standard input".to_string(), reader: Box::new(io::stdin().lock()), is_stdin: true }
     }
 
-    /// Standard input if it is a pipe or a file. Neither a terminal nor a device such as `/dev/null` has a text for a
-    /// command that has a prompt already.
+    /// Standard input if it is a pipe or a file. A terminal, or a device such as `/dev/null`, is not read by a command
+    /// that already has a prompt.
     pub(crate) fn piped() -> Option<Input> {
         stdin_is_piped().then(Input::stdin)
     }
 
-    /// A file, or anything else that can be read, such as what `<(command)` gives.
+    /// A file, or another readable path such as the result of `<(command)`.
     pub(crate) fn open(path: &Path) -> Result<Input, Error> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|source| Error::Read { name: name.clone(), source })?;
@@ -47,12 +47,12 @@ impl Input {
         self.is_stdin
     }
 
-    /// All of it. `rule` says where the limit comes from.
+    /// Reads the whole text. `rule` is the reason for the limit, for the error.
     pub(crate) fn read(self, limit: u64, rule: &'static str) -> Result<String, Error> {
         let Input { name, reader, is_stdin } = self;
         let mut bytes = Vec::new();
         let _waiting = is_stdin.then(Waiting::begin);
-        // `read_to_end` reserves with `try_reserve`: no memory is an error value.
+        // `read_to_end` reserves with `try_reserve`: a failed allocation is an error value.
         reader
             .take(limit.saturating_add(1))
             .read_to_end(&mut bytes)
@@ -64,7 +64,7 @@ impl Input {
     }
 }
 
-/// Whether a person types the standard input.
+/// Whether standard input is a terminal.
 pub(crate) fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
@@ -81,15 +81,16 @@ fn stdin_is_piped() -> bool {
     })
 }
 
-/// Elsewhere a device can't be told from a pipe without calls of the system's own.
+/// On other systems, devices can't be distinguished from pipes without system calls.
 #[cfg(any(not(unix), inkstone_portable))]
 fn stdin_is_piped() -> bool {
     !stdin_is_terminal()
 }
 
-/// Says what the program waits for, unless it is dropped in time. On a terminal it says at once how a text ends.
+/// Prints a note that the program waits for input, unless it is dropped in time. On a terminal it immediately prints
+/// how to end a text.
 struct Waiting {
-    /// Dropped, it ends the thread that waits.
+    /// Its drop ends the waiting thread.
     _done: Option<Sender<()>>,
 }
 
@@ -105,13 +106,13 @@ impl Waiting {
                 terminal::note("note: waiting for standard input to end; `< /dev/null` leaves it out");
             }
         };
-        // Without a thread there is no note.
+        // If no thread can be started, there is no note.
         let _ = std::thread::Builder::new().stack_size(STACK).spawn(wait);
         Waiting { _done: Some(sender) }
     }
 }
 
-/// An argument as text. `name` stands for it in the error.
+/// An argument as text. `name` is its name in the error.
 pub(crate) fn argument<'a>(name: &str, text_argument: &'a OsStr) -> Result<&'a str, Error> {
     text(name, text_argument.as_encoded_bytes())
 }

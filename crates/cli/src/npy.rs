@@ -5,22 +5,22 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Values that are written between two looks at the interrupt.
+/// The number of values that are written between two checks for an interrupt.
 const CHUNK: usize = 1 << 16;
 
-/// A file that is there whole or not at all: written under a temporary name beside its place, then renamed. What is
-/// dropped before [`Destination::keep`] is removed.
+/// A file that is written completely or not at all: it is written under a temporary name in the same folder, then
+/// renamed. If it is dropped before [`Destination::keep`], it is removed.
 pub(crate) struct Destination {
-    /// The place, links followed.
+    /// The final path, with links resolved.
     path: PathBuf,
-    /// The temporary name; `None` for what is no regular file, such as a pipe, which can't be replaced.
+    /// The temporary path; `None` if the path is not a regular file (for example a pipe), which can't be replaced.
     partial: Option<PathBuf>,
     file: File,
 }
 
 impl Destination {
-    /// Finds out whether a file can be made there, and leaves nothing. What is there and is no regular file is not
-    /// tried: the reader of a pipe would take the first end for the last.
+    /// Checks that a file can be created at a path, and leaves nothing behind. A path that exists and is not a regular
+    /// file is not opened, because the reader of a pipe would see an end of file.
     pub(crate) fn probe(path: &Path) -> Result<(), Error> {
         if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
             return Ok(());
@@ -28,7 +28,7 @@ impl Destination {
         Destination::create(path).map(drop)
     }
 
-    /// Makes the temporary file, or opens what is there and is no regular file.
+    /// Creates the temporary file, or opens the path if it exists and is not a regular file.
     fn create(path: &Path) -> Result<Destination, Error> {
         let error = |source| Error::Write { file: path.display().to_string(), source };
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -45,7 +45,7 @@ impl Destination {
         Ok(Destination { path, partial: Some(partial), file })
     }
 
-    /// Puts what was written in its place.
+    /// Moves the written file to its final path.
     fn keep(mut self) -> io::Result<()> {
         if let Some(partial) = &self.partial {
             fs::rename(partial, &self.path)?;
@@ -63,7 +63,7 @@ impl Drop for Destination {
     }
 }
 
-/// Writes `f32[rows, values.len() / rows]`, rows one after the other. `interrupted` is asked now and then.
+/// Writes `f32[rows, values.len() / rows]`, row by row. It calls `interrupted` from time to time.
 pub(crate) fn write(path: &Path, rows: usize, values: &[f32], interrupted: &dyn Fn() -> bool) -> Result<(), Error> {
     let destination = Destination::create(path)?;
     let error = |source| Error::Write { file: path.display().to_string(), source };
@@ -88,7 +88,7 @@ fn header(rows: usize, cols: usize) -> Vec<u8> {
     dictionary.push_str(&" ".repeat(padded - 1 - dictionary.len()));
     dictionary.push('\n');
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    // Two numbers of 20 digits and the words around them: far below what 16 bits hold.
+    // Two numbers of 20 digits and the words around them: far below the limit of 16 bits.
     header.extend_from_slice(&(padded as u16).to_le_bytes());
     header.extend_from_slice(dictionary.as_bytes());
     header

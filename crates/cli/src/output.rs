@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-/// Bytes that are collected before they are written.
+/// The size of the buffer in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// Standard output, locked: only the main thread writes results.

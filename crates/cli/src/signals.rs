@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first ends the text, the second the program.
+//! Ctrl-C and SIGTERM: the first signal ends the text, the second one the program.
 
 use crate::error::{Error, interrupted};
 use crate::termination::{self, TerminalModes};
@@ -6,16 +6,16 @@ use inkstone::Cancel;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the signals of this process do.
+/// The actions of signals in this process.
 pub(crate) struct Signals {
-    /// A switch is thrown once: each work that goes on after a signal has one of its own.
+    /// A switch can't be reset, so work that continues after a signal gets a new one.
     cancel: Arc<Mutex<Cancel>>,
-    /// Somebody watches `cancel`, so a first signal need not end the program.
+    /// Whether the current work watches `cancel`, so that a first signal does not end the program.
     watched: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Listens for Ctrl-C, SIGTERM and SIGHUP on a thread of its own.
+    /// Starts a thread that waits for Ctrl-C, SIGTERM and SIGHUP.
     pub(crate) fn install() -> Result<Signals, Error> {
         let signals = Signals { cancel: Arc::default(), watched: Arc::default() };
         let (cancel, watched) = (signals.cancel.clone(), signals.watched.clone());
@@ -32,28 +32,28 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The switch that the first signal throws.
+    /// The switch that the first signal turns on.
     pub(crate) fn cancel(&self) -> Cancel {
         current(&self.cancel)
     }
 
-    /// A new switch, for what comes after a signal ended an answer but not the program.
+    /// Creates a new switch, after a signal that ended an answer but not the program.
     pub(crate) fn renew(&self) {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
     }
 
-    /// Whether the system asked the program to end: then a signal means more than the answer of a conversation.
+    /// Whether the system asked the program to end. Such a signal ends the whole conversation, not only an answer.
     pub(crate) fn terminated(&self) -> bool {
         termination::requested()
     }
 
-    /// Whether a signal came.
+    /// Whether a signal was received.
     pub(crate) fn interrupted(&self) -> bool {
         self.cancel().is_cancelled()
     }
 
-    /// From now until the guard is dropped the caller ends its work when the switch is thrown. Outside, where the
-    /// program waits for input or works on what can't be divided, the first signal ends it at once.
+    /// Declares that the caller ends its work when the switch is turned on, until the guard is dropped. At other times,
+    /// when the program waits for input or does work that can't be interrupted, the first signal ends it immediately.
     pub(crate) fn watch(&self) -> Watch<'_> {
         self.watched.store(true, SeqCst);
         Watch(&self.watched)

@@ -1,4 +1,4 @@
-//! What only a terminal sees: notes and errors as single lines, the prompt, a progress bar.
+//! Output to the terminal: notes and errors as single lines, the prompt, a progress bar.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inkstone::Cancel;
@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
-/// Shorter work is not worth a bar.
+/// Shorter work shows no progress bar.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Writes one line to standard error. If that fails there is nobody left to tell.
+/// Writes one line to standard error, and ignores errors.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", one_line(line));
 }
@@ -20,22 +20,22 @@ pub(crate) fn error(line: &str) {
     note(&format!("error: {line}"));
 }
 
-/// Whether results go to a terminal.
+/// Whether standard output is a terminal.
 pub(crate) fn shows_results() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether standard error can take a progress bar.
+/// Whether standard error can show a progress bar.
 fn shows_progress() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The text in bold, if the terminal and its user like that (<https://no-color.org>).
+/// The text in bold, if the terminal and its user support it (<https://no-color.org>).
 pub(crate) fn bold(text: &str) -> String {
     styled(text, 1)
 }
 
-/// The text dim, likewise.
+/// The text dim, under the same condition.
 pub(crate) fn dim(text: &str) -> String {
     styled(text, 2)
 }
@@ -46,12 +46,13 @@ fn styled(text: &str, style: u8) -> String {
     if plain { text.to_string() } else { format!("\x1b[{style}m{text}\x1b[0m") }
 }
 
-/// The text in one line: what comes from files can't break lines or steer the terminal.
+/// The text in one line, without control characters, so that texts from files can't break lines or control the
+/// terminal.
 pub(crate) fn one_line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// The text with its lines, but without what steers a terminal: a model may write anything.
+/// The text with its lines, but without control characters, since a model may write anything.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\r' | '\t'))
 }
@@ -59,7 +60,8 @@ pub(crate) fn printable(text: &str) -> String {
 fn escaped(text: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // Besides control characters: what reorders a line (Unicode TR36, bidirectional overrides) or breaks it.
+        // In addition to control characters: characters that reorder (Unicode TR36, bidirectional overrides) or break a
+        // line.
         let steers =
             c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
         if steers && !keep(c) {
@@ -71,7 +73,7 @@ fn escaped(text: &str, keep: fn(char) -> bool) -> String {
     out
 }
 
-/// A bar on the terminal, and the switch that ends the work it shows.
+/// A progress bar on the terminal, with the switch that ends the work it shows.
 pub(crate) struct Bar {
     bar: ProgressBar,
     begun: Instant,
@@ -79,7 +81,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A bar for work on so many bytes as the first update says.
+    /// A progress bar. The first update sets the total number of bytes.
     pub(crate) fn new(what: &'static str, cancel: Cancel) -> Bar {
         let target = if shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
@@ -89,7 +91,7 @@ impl Bar {
         Bar { bar, begun: Instant::now(), cancel }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,12 +1,13 @@
-//! SIGTERM and SIGHUP: told from Ctrl-C, then handled like it. And a terminal that is left as it was.
+//! SIGTERM and SIGHUP, which are recorded and then handled like Ctrl-C, and the modes of the terminal, which are
+//! restored at the end.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// Whether SIGTERM or SIGHUP came.
+/// Whether SIGTERM or SIGHUP was received.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the system, rather than a person at the terminal, asked the program to end.
+/// Whether the system, instead of the user at the terminal, asked the program to end.
 pub(crate) fn requested() -> bool {
     TERMINATED.load(SeqCst)
 }
@@ -24,7 +25,7 @@ pub(crate) fn install() {
     }
 }
 
-/// The thread that waits for Ctrl-C does the rest.
+/// Records the signal and raises SIGINT, which the thread that waits for Ctrl-C handles.
 #[cfg(all(unix, not(inkstone_portable)))]
 extern "C" fn terminate(_signal: libc::c_int) {
     TERMINATED.store(true, SeqCst);
@@ -32,12 +33,12 @@ extern "C" fn terminate(_signal: libc::c_int) {
     unsafe { libc::raise(libc::SIGINT) };
 }
 
-/// Elsewhere such signals end the program as the system likes.
+/// On other systems the default action of the system ends the program.
 #[cfg(any(not(unix), inkstone_portable))]
 pub(crate) fn install() {}
 
-/// The modes of the terminal at the start. A line editor changes them while it waits for a line; a signal that ends the
-/// program then must not leave them changed.
+/// The modes of the terminal at the start. The line editor changes them while it waits for a line, and they must be
+/// restored if a signal ends the program at that time.
 pub(crate) struct TerminalModes {
     #[cfg(all(unix, not(inkstone_portable)))]
     modes: Option<libc::termios>,
@@ -45,7 +46,7 @@ pub(crate) struct TerminalModes {
 
 #[cfg(all(unix, not(inkstone_portable)))]
 impl TerminalModes {
-    /// The modes of standard input now, if it is a terminal.
+    /// The current modes of standard input, if it is a terminal.
     pub(crate) fn now() -> TerminalModes {
         // SAFETY: an all-zero `termios` is a valid value of this plain C struct.
         let mut modes: libc::termios = unsafe { std::mem::zeroed() };
@@ -54,10 +55,10 @@ impl TerminalModes {
         TerminalModes { modes: known.then_some(modes) }
     }
 
-    /// Sets them again.
+    /// Restores the modes.
     pub(crate) fn restore(&self) {
         if let Some(modes) = &self.modes {
-            // SAFETY: the modes are those that `tcgetattr` gave for the same descriptor.
+            // SAFETY: the modes were returned by `tcgetattr` for the same descriptor.
             unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, modes) };
         }
     }
@@ -65,7 +66,7 @@ impl TerminalModes {
 
 #[cfg(any(not(unix), inkstone_portable))]
 impl TerminalModes {
-    /// Elsewhere nothing is known of them.
+    /// On other systems the modes are unknown.
     pub(crate) fn now() -> TerminalModes {
         TerminalModes {}
     }

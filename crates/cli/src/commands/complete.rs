@@ -1,4 +1,4 @@
-//! `complete`: continues a text as it is.
+//! `complete`: continues raw text.
 
 use super::open;
 use super::profile;
@@ -17,7 +17,7 @@ pub(crate) fn complete(args: &CompleteArgs, signals: &Signals) -> Result<(), Err
     go_on(&model, &source, prompt, &args.raw, &args.output, signals)
 }
 
-/// Continues a prompt with a model that is open.
+/// Continues a prompt with an open model.
 pub(super) fn go_on(
     model: &Model,
     source: &ModelSource,

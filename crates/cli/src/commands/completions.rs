@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete a command line.
+//! `completions`: the completion script of a shell.
 
 use crate::args::{Arguments, CompletionsArgs};
 use crate::{Error, output};

@@ -1,14 +1,14 @@
-//! `--profile`: where the time of the steps went.
+//! `--profile`: the times of kernels.
 
 use super::table::{Line, counted, figure, lines};
 use crate::terminal;
 use inkstone::{Model, PlanProfile};
 use std::time::Duration;
 
-/// The columns: the kernel, then numbers, all a run.
+/// The columns: the kernel, then numbers per run.
 const HEAD: [&str; 6] = ["kernel", "steps", "time", "share", "bytes", "of the read"];
 
-/// Prints it, or why there is none, to standard error.
+/// Prints the profile to standard error, or the reason why there is none.
 pub(super) fn print(model: &Model) {
     let caps = model.engine().caps();
     let Some(plans) = model.profile() else {
@@ -29,7 +29,7 @@ pub(super) fn print(model: &Model) {
     }
 }
 
-/// A plan's kernels, and all together; the share is that of `speed`, bytes a second.
+/// The table of a plan: its kernels and their total. The share is relative to `speed`, in bytes per second.
 fn table(plan: &PlanProfile, speed: Option<f64>) -> Vec<String> {
     let runs = plan.runs.count.max(1);
     let total: Duration = plan.kernels.iter().map(|k| k.time).sum();

@@ -1,4 +1,4 @@
-//! The prompt of `run`, `complete` and `chat`: an argument or a file, followed by what is piped in.
+//! The prompt of `run`, `complete` and `chat`: an argument or a file, followed by text from a pipe.
 
 use crate::Error;
 use crate::args::PromptSource;
@@ -6,7 +6,7 @@ use crate::input::{self, Input};
 use inkstone::Model;
 use std::path::Path;
 
-/// Bytes of a prompt per token of the context: many times what a token of a text has.
+/// The largest number of prompt bytes per token of context: many times the average length of a token.
 const PROMPT_BYTES_PER_TOKEN: u64 = 64;
 
 /// The most bytes that a prompt or a message for this model may have.
@@ -14,13 +14,13 @@ pub(super) fn most_bytes(model: &Model) -> u64 {
     (model.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN)
 }
 
-/// Where the limit of [`most_bytes`] comes from.
+/// The reason for the limit of [`most_bytes`], for errors.
 pub(super) const RULE: &str = "64 for each token of the context";
 
-/// A prompt whose sources are open. Its text is read when the model, and with it the longest prompt, is known.
+/// A prompt whose sources are open. Its text is read when the model, and therefore the longest prompt, is known.
 pub(super) struct Prompt {
     first: Part,
-    /// A pipe or file on standard input, behind a prompt that is given.
+    /// A pipe or file on standard input, whose text follows the given prompt.
     piped: Option<Input>,
 }
 
@@ -41,7 +41,7 @@ impl Prompt {
         Ok(Prompt { first, piped: if is_stdin { None } else { Input::piped() } })
     }
 
-    /// The text: what is piped in follows what is given, after an empty line.
+    /// Reads the text. The text from the pipe follows the given prompt after an empty line.
     pub(super) fn read(self, model: &Model) -> Result<String, Error> {
         let limit = most_bytes(model);
         let mut text = match self.first {
@@ -59,7 +59,7 @@ impl Prompt {
     }
 }
 
-/// Editors and `echo` end a text with a line end that nobody means to continue after.
+/// Removes the line end that editors and `echo` add to a text.
 fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();

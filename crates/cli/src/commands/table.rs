@@ -1,7 +1,7 @@
 //! Tables of plain text.
 
-/// Lines of cells, as wide as the widest of each column; the first `texts` columns begin at the left, numbers end at the
-/// right. A line of one cell stands alone.
+/// Formats rows as lines. Each column has the width of its widest cell; the first `texts` columns are aligned to the
+/// left, the others to the right.
 pub(super) fn lines<const N: usize>(rows: &[Line<N>], texts: usize) -> Vec<String> {
     let cells = |i: usize| {
         rows.iter().filter_map(move |r| if let Line::Cells(c) = r { Some(c[i].chars().count()) } else { None })
@@ -22,7 +22,7 @@ pub(super) fn lines<const N: usize>(rows: &[Line<N>], texts: usize) -> Vec<Strin
 
 /// A line of a table.
 pub(super) enum Line<const N: usize> {
-    /// A cell a column.
+    /// One cell per column.
     Cells([String; N]),
     /// A text across all columns.
     Alone(String),

@@ -1,4 +1,4 @@
-//! `bench --kernels`: every kernel that takes a case is timed; the chosen one should be about the fastest.
+//! `bench --kernels`: times every kernel that supports a case. The chosen kernel should be about the fastest.
 
 use crate::args::BenchArgs;
 use crate::commands::open;

@@ -1,4 +1,4 @@
-//! The results in the form that was asked for. All but a JSON array is written as it comes.
+//! The results in the requested format. All formats except the JSON array are written row by row.
 
 use super::opened::Opened;
 use super::rows::Row;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 pub(super) struct Report {
     form: Output,
-    /// Rows so far, of an array.
+    /// The rows so far, for an array.
     rows: Vec<Map<String, Value>>,
     begun: bool,
 }
@@ -43,7 +43,7 @@ impl Report {
         }
     }
 
-    /// What a model took beside its tests, to standard error.
+    /// Prints the load time, the time to the first token and the memory of a model to standard error.
     pub(super) fn ended(&self, opened: &Opened) {
         let seconds = |time: std::time::Duration| format!("{:.3} s", time.as_secs_f64());
         let peak = opened.peak.map_or("not known".to_owned(), |peak| figure(peak as f64, "B"));
@@ -54,7 +54,7 @@ impl Report {
         ));
         if let Some(meter) = &opened.meter {
             terminal::note(&format!(
-                "one thread reads {}/s, sweeps have {} streams a thread, int8 products {}/s",
+                "one thread reads {}/s, sweeps have {} streams per thread, int8 products {}/s",
                 figure(meter.alone(), "B"),
                 meter.streams(),
                 figure(meter.products(), "MAC"),
@@ -71,7 +71,7 @@ impl Report {
     }
 }
 
-/// Texts at the left, numbers at the right.
+/// Texts are aligned to the left, numbers to the right.
 const RULE: [&str; 12] = ["---", "---:", "---:", "---", "---:", "---:", "---:", "---", "---:", "---:", "---:", "---:"];
 
 fn table_line<S: AsRef<str>>(cells: &[S; 12]) -> String {

@@ -5,20 +5,20 @@ use crate::commands::table::figure;
 use inkstone::bench::{Meter, Summary};
 use serde_json::{Map, Value, json};
 
-/// What is timed.
+/// A test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub sequences: usize,
-    /// Tokens before it.
+    /// The number of tokens before it.
     pub depth: usize,
-    /// Tokens of a prompt, or 0.
+    /// The tokens of a prompt, or 0.
     pub prompt: usize,
-    /// Tokens of a text, or 0.
+    /// The tokens of a text, or 0.
     pub text: usize,
 }
 
 impl Test {
-    /// As llama-bench names it.
+    /// Its name in llama-bench.
     pub(super) fn name(&self) -> String {
         let what = if self.prompt > 0 { format!("pp{}", self.prompt) } else { format!("tg{}", self.text) };
         if self.depth > 0 { format!("{what} @ d{}", self.depth) } else { what }
@@ -30,12 +30,12 @@ pub(super) struct Row<'a> {
     pub opened: &'a Opened,
     pub test: Test,
     pub summary: Summary,
-    /// Slices in which memory changed, of all states.
+    /// The number of slices, over all states, in which the state of memory changed.
     pub dropped: usize,
 }
 
 impl Row<'_> {
-    /// Names and values: those of llama-bench where it has them, then ours.
+    /// Names and values: first the fields of llama-bench, then additional ones.
     pub(super) fn fields(&self) -> Map<String, Value> {
         let (s, test, opened) = (&self.summary, &self.test, self.opened);
         let (meter, size) = (opened.meter.as_ref(), opened.size());

@@ -1,24 +1,24 @@
-//! Layers that run alike are shown once.
+//! Groups the steps of a plan by layer, and shows equal layers once.
 
 use inkstone::ExplainedStep;
 
-/// Neighbouring steps of one layer, or of none.
+/// Consecutive steps of one layer, or of no layer.
 pub(super) struct Block<'a> {
     /// Index of the layer.
     pub(super) layer: Option<usize>,
-    /// In order.
+    /// The steps in order.
     pub(super) steps: &'a [ExplainedStep],
 }
 
-/// What is shown of a plan.
+/// A part of the output for a plan.
 pub(super) enum Shown<'a> {
     /// The steps of a block.
     Steps(Block<'a>),
-    /// From one layer to another, all as an earlier one: first, last, and that.
+    /// A range of layers that are equal to an earlier layer: the first, the last, and the earlier one.
     Alike(usize, usize, usize),
 }
 
-/// The blocks of a plan; with `fold` layers that are like one before are told by its number.
+/// The blocks of a plan. With `fold`, layers that are equal to an earlier one refer to its number.
 pub(super) fn shown(steps: &[ExplainedStep], fold: bool) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown> = Vec::new();
     for steps in steps.chunk_by(|a, b| a.layer == b.layer) {
@@ -37,7 +37,7 @@ pub(super) fn shown(steps: &[ExplainedStep], fold: bool) -> Vec<Shown<'_>> {
     shown
 }
 
-/// Whether two layers differ in nothing but their weights.
+/// Whether two layers are equal except for their weights.
 fn alike(a: &[ExplainedStep], b: &[ExplainedStep]) -> bool {
     let weights =
         |s: &ExplainedStep| s.weights.iter().map(|w| (short(&w.name).to_owned(), w.dtype, w.layout)).collect();
@@ -49,7 +49,7 @@ fn alike(a: &[ExplainedStep], b: &[ExplainedStep]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| key(a) == key(b))
 }
 
-/// A weight's name without its layer and its ending: `attn_q` of `blk.3.attn_q.weight`.
+/// The name of a weight without its layer and its suffix: `attn_q` for `blk.3.attn_q.weight`.
 pub(super) fn short(name: &str) -> &str {
     let name = name.strip_suffix(".weight").unwrap_or(name);
     let mut parts = name.splitn(3, '.');

@@ -1,4 +1,4 @@
-//! `explain` for people: a table.
+//! The text output of `explain`: a table.
 
 use super::layers::{Block, Shown, short, shown};
 use crate::commands::table::{Line, counted, figure, lines};
@@ -6,7 +6,7 @@ use crate::terminal::one_line;
 use inkstone::{ExplainedStep, Explanation};
 use std::io::{self, Write};
 
-/// The columns; those behind the text ones are numbers.
+/// The columns: first texts, then numbers.
 const HEAD: [&str; 9] = ["step", "kernel", "isa", "numerics", "weights", "bytes", "flops", "tiles", "refused"];
 const TEXTS: usize = 5;
 
@@ -46,7 +46,7 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation, all: bool) -> io::Res
     scalar(out, e)
 }
 
-/// What was refused, each list once: steps name them by number.
+/// The lists of rejected kernels, without duplicates. Steps refer to them by number.
 fn refusals(e: &Explanation) -> Vec<&[String]> {
     let mut notes: Vec<&[String]> = Vec::new();
     for refused in e.steps.iter().map(|s| s.refused.as_slice()).filter(|r| !r.is_empty()) {
@@ -73,7 +73,7 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     writeln!(out, "        bytes and flops with {} in the cache", counted(e.sizes.slots as u64, "token"))
 }
 
-/// What the passes did.
+/// Prints the report of the passes.
 fn report(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     writeln!(out, "\npasses of the compiler")?;
     e.report
@@ -82,7 +82,7 @@ fn report(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
         .try_for_each(|n| writeln!(out, "{:9} {:12} {}", n.pass, one_line(&n.subject), one_line(&n.text)))
 }
 
-/// Kernels that should have vector instructions and have none.
+/// Prints the kernels without vector instructions that should have some.
 fn scalar(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     let mut kernels: Vec<&str> = e.steps.iter().filter(|s| s.scalar).map(|s| s.kernel.as_str()).collect();
     kernels.sort_unstable();

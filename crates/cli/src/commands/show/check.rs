@@ -1,14 +1,14 @@
-//! `show --check`: decodes all tensors and looks for what is no number.
+//! `show --check`: decodes all tensors and finds NaN and infinite values.
 
 use crate::terminal::Bar;
 use inkstone::Cancel;
 use inkstone::gguf::{Error, Gguf, TensorInfo};
 use inkstone::tensor::{Decode, Progress};
 
-/// Values that are decoded at once, if no block is larger.
+/// The number of values that are decoded at once, unless a block is larger.
 const CHUNK: usize = 1 << 16;
 
-/// What was found.
+/// The result of the check.
 pub(super) struct Check<'g> {
     /// Tensors with NaN or infinite values, or that can't be read.
     pub(super) faults: Vec<Fault<'g>>,
@@ -16,28 +16,28 @@ pub(super) struct Check<'g> {
     pub(super) unchecked: Vec<&'g str>,
 }
 
-/// A tensor that no model should have.
+/// A faulty tensor.
 pub(super) struct Fault<'g> {
     pub(super) tensor: &'g str,
     pub(super) kind: FaultKind,
 }
 
-/// What is wrong with it.
+/// The kind of a fault.
 pub(super) enum FaultKind {
-    /// So many values, and the first of them.
+    /// Values that are NaN or infinite.
     Values {
-        /// NaNs.
+        /// The number of NaN values.
         nan: u64,
-        /// Positive and negative infinities.
+        /// The number of infinite values.
         infinite: u64,
-        /// Index of the first.
+        /// Index of the first such value.
         first: u64,
     },
-    /// Its bytes can't be had.
+    /// The bytes of the tensor can't be read.
     Unreadable(Error),
 }
 
-/// Decodes every tensor, with a bar on the terminal.
+/// Decodes every tensor, with a progress bar on the terminal.
 pub(super) fn check(gguf: &Gguf) -> Check<'_> {
     let bar = Bar::new("checking", Cancel::new());
     let total = gguf.tensors().iter().filter_map(|t| t.bytes).fold(0u64, u64::saturating_add);
@@ -60,7 +60,7 @@ pub(super) fn check(gguf: &Gguf) -> Check<'_> {
     check
 }
 
-/// How the tensor is decoded, with values and bytes a block.
+/// The decoder of the tensor, with the values and bytes per block.
 fn decode(tensor: &TensorInfo) -> Option<(Decode, usize, usize)> {
     let info = tensor.dtype.known()?.info();
     Some((info.decode?, info.block, info.block_bytes))

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Items of an array that are shown.
+/// The number of items of an array that are shown.
 const SHOWN_ITEMS: usize = 8;
 
 pub(super) fn write(out: &mut impl Write, summary: &Summary, check: Option<&Check>) -> io::Result<()> {
@@ -194,7 +194,7 @@ impl Serialize for First<'_> {
     }
 }
 
-/// Bytes as text; what is no UTF-8 becomes U+FFFD.
+/// Bytes as text. Invalid UTF-8 becomes U+FFFD.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }

@@ -1,4 +1,4 @@
-//! What is derived from a file's metadata and tensors.
+//! A summary of the metadata and tensors of a file.
 
 use inkstone::arch::{KvFormats, ModelGraph};
 use inkstone::gguf::{Gguf, TensorInfo};
@@ -6,7 +6,7 @@ use inkstone::graph::Source;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Tensors that are read while a model is traced, so that no graph names them.
+/// Tensors that are read while a model is traced, so that graphs do not contain them.
 const READ_EARLY: &[&str] = &["rope_freqs.weight"];
 
 /// The head of a file in numbers.
@@ -16,13 +16,13 @@ pub(super) struct Summary<'g> {
     pub(super) architecture: Option<&'g str>,
     /// Values of all tensors.
     pub(super) parameters: u128,
-    /// Tokens that the model was trained for.
+    /// The trained context in tokens.
     pub(super) context: Option<u64>,
     /// Tensors and bytes of each type, by its name.
     pub(super) types: BTreeMap<String, (usize, u128)>,
-    /// Tensors that no model can use, and why.
+    /// Tensors that no model can use, with the reasons.
     pub(super) unusable: Vec<(&'g str, String)>,
-    /// The tensors that the model leaves aside, or why there is no model.
+    /// The tensors that the model does not use, or the reason why the model can't be run.
     pub(super) unused: Result<Vec<&'g str>, String>,
 }
 
@@ -50,7 +50,7 @@ impl<'g> Summary<'g> {
     }
 }
 
-/// Why a model can't use the tensor, in words that don't repeat its name.
+/// The reason why a model can't use the tensor, without its name.
 fn unusable(gguf: &Gguf, tensor: &TensorInfo) -> Option<String> {
     match gguf.weight(&tensor.name).err()? {
         inkstone::gguf::Error::Unusable { reason, .. } => Some(reason),
@@ -58,7 +58,7 @@ fn unusable(gguf: &Gguf, tensor: &TensorInfo) -> Option<String> {
     }
 }
 
-/// Traces the model, as `run` would.
+/// Traces the model, as `run` does.
 fn unused(gguf: &Arc<Gguf>) -> Result<Vec<&str>, String> {
     let model = ModelGraph::open(gguf.clone(), KvFormats::default()).map_err(|e| e.to_string())?;
     let graphs = [&model.body, &model.head, &model.select];

@@ -1,4 +1,4 @@
-//! `show` for people.
+//! The text output of `show`.
 
 use super::check::{Check, FaultKind};
 use super::summary::Summary;
@@ -7,10 +7,10 @@ use inkstone::gguf::{Array, Value};
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Characters of a text, and items of an array, that are shown.
+/// The number of characters of a text that are shown.
 const SHOWN_CHARACTERS: usize = 60;
 const SHOWN_ITEMS: usize = 4;
-/// A longer name moves its line's columns.
+/// The width of the name column. A longer name moves the other columns of its line.
 const NAME_COLUMN: usize = 44;
 
 pub(super) fn write(out: &mut impl Write, summary: &Summary, check: Option<&Check>) -> io::Result<()> {
@@ -142,7 +142,7 @@ fn quoted(bytes: &[u8]) -> String {
     format!("{}{more}", one_line(&format!("{shown:?}")))
 }
 
-/// A count in the unit that people use for it.
+/// A count with a common unit.
 fn short(count: u128) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "B"), (1_000_000, "M"), (1_000, "K")];
     match units.iter().find(|(size, _)| count >= *size) {

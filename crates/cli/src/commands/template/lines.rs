@@ -1,4 +1,4 @@
-//! `template --lines`: requests and answers, a line of JSON each.
+//! `template --lines`: one request and one result per line, in JSON.
 
 use super::{Chat, LARGEST, moment, shown};
 use crate::args::TemplateArgs;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Read, Write};
 
-/// A line of the input; what is not given is as for a chat.
+/// A line of the input. Missing fields have the defaults of a chat.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -28,7 +28,7 @@ struct Request {
 pub(super) fn answer(chat: &Chat, args: &TemplateArgs) -> Result<(), Error> {
     let mut input = std::io::stdin().lock();
     let mut out = output::stdout();
-    // Of the templates in the requests, the last one stays compiled.
+    // The last template of the requests stays compiled.
     let mut last: Option<(String, ChatTemplate)> = None;
     for line in 1.. {
         let wrong = |message: String| Error::Request { line, message };
@@ -91,7 +91,7 @@ fn one(
     Ok(answer)
 }
 
-/// What a template refused or could not do.
+/// The result of a failed template.
 fn failed(error: &Text) -> Value {
     let Some(template) = error.template() else { return json!({"failed": error.to_string()}) };
     if template.kind() == inkstone::text::TemplateErrorKind::Refused {

@@ -1,11 +1,11 @@
-//! A prompt for people and programs: where its bytes come from.
+//! Shows the origin of the bytes of a prompt, on a terminal or as JSON.
 
 use crate::terminal;
 use inkstone::text::{Origin, Rendered};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// The prompt for a terminal: what the template wrote is dim.
+/// Writes the prompt for a terminal. Text written by the template is dim.
 pub(super) fn coloured(out: &mut impl Write, rendered: &Rendered) -> io::Result<()> {
     for (run, origin) in rendered.runs() {
         let text = terminal::printable(&rendered.text()[run.clone()]);
@@ -15,7 +15,7 @@ pub(super) fn coloured(out: &mut impl Write, rendered: &Rendered) -> io::Result<
     if rendered.text().ends_with('\n') { Ok(()) } else { writeln!(out) }
 }
 
-/// Parts of the prompt, each of one origin, and generated or not.
+/// The parts of the prompt, each with one origin, and either inside or outside of a `generation` block.
 pub(super) fn runs(rendered: &Rendered) -> Value {
     let borders = rendered.generated().iter().flat_map(|range| [range.start, range.end]);
     let mut borders: Vec<usize> = borders.collect();
