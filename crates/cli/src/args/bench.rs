@@ -1,12 +1,13 @@
 //! Arguments of `bench`: those of llama-bench where it has them.
 
-use super::{accuracies, engine_names, number};
+use super::{FileArgs, MODEL_OPTIONS, accuracies, engine_names, number};
+use crate::Error;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use inkstone::compute::EngineOptions;
 use inkstone::kvcache::{FORMATS, Format};
 use inkstone::{Accuracy, ModelOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf                          512 tokens of a prompt, 128 of a text
@@ -22,9 +23,8 @@ Decodes are timed in slices of 100 ms with a read of memory before and after. Sl
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    /// GGUF file
-    #[arg(required_unless_present = "kernels")]
-    model: Option<PathBuf>,
+    #[command(flatten)]
+    model: FileArgs,
     /// Tokens of a prompt; several with commas; 0: no such test
     #[arg(short = 'p', long, value_name = "N", value_delimiter = ',', default_value = "512",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
@@ -37,9 +37,9 @@ pub(crate) struct BenchArgs {
     #[arg(short = 'd', long, value_name = "N", value_delimiter = ',', default_value = "0",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
     pub(crate) n_depth: Vec<usize>,
-    /// Threads that compute [default: one a core]
+    /// Threads to compute with; 0 or -1: one per core [default: 0]
     #[arg(short, long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true,
-          value_parser = number::whole::<usize>(1, 1024))]
+          value_parser = number::threads())]
     pub(crate) threads: Vec<usize>,
     /// Sequences that a step of a text has
     #[arg(short = 'b', long = "batch", value_name = "N", value_delimiter = ',', default_value = "1",
@@ -60,28 +60,29 @@ pub(crate) struct BenchArgs {
           value_parser = number::whole::<u32>(2, 1 << 30))]
     pub(crate) context: u32,
     /// Times each kernel that takes a case instead, without a model; the first is the one that is chosen
-    #[arg(long, conflicts_with_all = ["slices", "model"])]
+    #[arg(long, conflicts_with_all = ["slices", "model", "file"])]
     pub(crate) kernels: bool,
     /// With --kernels: an error if a chosen one takes over 5% more than the fastest
     #[arg(long)]
     pub(crate) assert: bool,
     /// What computes
-    #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = "Model options")]
+    #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = MODEL_OPTIONS)]
     engine: String,
     /// Instruction set of the kernels: portable, avx2, avx512 [default: the best that is here]
-    #[arg(long, value_name = "NAME", help_heading = "Model options")]
+    #[arg(long, value_name = "NAME", help_heading = MODEL_OPTIONS)]
     isa: Option<String>,
     /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies(),
-          help_heading = "Model options")]
+          help_heading = MODEL_OPTIONS)]
     numerics: Accuracy,
     /// Precision of the key-value cache
-    #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = "Model options",
+    #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = MODEL_OPTIONS,
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
     kv_type: Format,
-    /// Use the weights where they lie in the mapped file
-    #[arg(long, help_heading = "Model options")]
-    mmap: bool,
+    /// Uses the weights in the mapped file
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = number::switch, help_heading = MODEL_OPTIONS)]
+    mmap: Option<bool>,
 }
 
 /// A form of the results.
@@ -101,13 +102,13 @@ impl BenchArgs {
         options.isa = self.isa.clone();
         options.numerics = self.numerics;
         options.kv_type = self.kv_type;
-        options.mmap = self.mmap;
+        options.mmap = self.mmap.unwrap_or(false);
         options
     }
 
-    /// The model's file; nothing without one, which --kernels alone may be.
-    pub(crate) fn model(&self) -> &Path {
-        self.model.as_deref().unwrap_or(Path::new(""))
+    /// The model's file.
+    pub(crate) fn model(&self) -> Result<&Path, Error> {
+        self.model.required()
     }
 
     pub(crate) fn engine(&self) -> &str {
@@ -116,7 +117,8 @@ impl BenchArgs {
 
     /// How an engine is opened without a model.
     pub(crate) fn engine_options(&self, threads: usize) -> EngineOptions {
-        let options = EngineOptions::default().threads(threads).in_place(self.mmap).numerics(self.numerics);
+        let options =
+            EngineOptions::default().threads(threads).in_place(self.mmap.unwrap_or(false)).numerics(self.numerics);
         self.isa.iter().fold(options, |options, isa| options.isa(isa))
     }
 

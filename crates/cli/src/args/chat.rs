@@ -61,14 +61,15 @@ impl DialogueArgs {
 pub(crate) fn sampling_line(options: &mut SamplingArgs, line: &str) -> Result<(), String> {
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let value = value.trim_start();
-    let arguments = ["set".to_string(), format!("--{}", name.trim_start_matches('-'))];
-    let value = (!value.is_empty()).then(|| value.to_string());
+    let name = format!("--{}", name.trim_start_matches('-'));
+    let argument = if value.is_empty() { name } else { format!("{name}={value}") };
     let command = SamplingArgs::augment_args_for_update(clap::Command::new("set")).disable_help_flag(true);
     let mut changed = options.clone();
     command
-        .try_get_matches_from(arguments.into_iter().chain(value))
+        .clone()
+        .try_get_matches_from(["set".to_string(), argument])
         .and_then(|matches| changed.update_from_arg_matches(&matches))
-        .map_err(|e| report::line(&e).replace("--", "").replace("; see help", "; see /help"))?;
+        .map_err(|e| report::line(&e, &command).replace("--", "").replace("; see help", "; see /help"))?;
     *options = changed;
     Ok(())
 }

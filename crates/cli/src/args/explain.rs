@@ -1,9 +1,8 @@
 //! Arguments of `explain`.
 
-use super::{EngineArgs, ModelSource, number};
+use super::{EngineArgs, FileArgs, ModelSource, number};
 use clap::Args;
 use inkstone::Phase;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   inkstone explain                       the built-in story model, as it draws a token
@@ -14,8 +13,8 @@ const EXAMPLES: &str = "Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// GGUF file [default: the built-in story model]
-    model: Option<PathBuf>,
+    #[command(flatten)]
+    model: FileArgs,
     /// Sequences that draw a token each, or with --prefill tokens of a prompt [default: 1; with --prefill 64, as run has them]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 0x7FFF_FFFF))]
     rows: Option<usize>,
@@ -40,7 +39,7 @@ pub(crate) struct ExplainArgs {
 
 impl ExplainArgs {
     pub(crate) fn source(&self) -> ModelSource {
-        self.model.clone().map_or(ModelSource::Embedded, ModelSource::File)
+        self.model.given().map_or(ModelSource::Embedded, |path| ModelSource::File(path.to_path_buf()))
     }
 
     /// The plan that is meant, where a step of a prompt has at most `chunk` tokens.

@@ -3,29 +3,36 @@
 mod bench;
 mod chat;
 mod complete;
+mod environment;
 mod explain;
+mod file;
 mod input;
 mod number;
 mod report;
 mod run;
 mod sampling;
 mod source;
+mod spellings;
 mod suggest;
 mod template;
+mod tokenize;
 
 pub(crate) use bench::{BenchArgs, Output};
 pub(crate) use chat::{ChatArgs, DialogueArgs, sampling_line};
 pub(crate) use complete::{CompleteArgs, RawArgs};
 pub(crate) use explain::ExplainArgs;
+pub(crate) use file::FileArgs;
 pub(crate) use input::{InputArgs, OutputArgs};
 pub(crate) use run::{RunArgs, Way};
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
 pub(crate) use suggest::missing_model_hint;
 pub(crate) use template::TemplateArgs;
+pub(crate) use tokenize::TokenizeArgs;
 
+use crate::terminal;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use inkstone::Accuracy;
 use inkstone::kvcache::{FORMATS, Format};
@@ -41,6 +48,9 @@ const EXAMPLES: &str = "Examples:
   inkstone explain model.gguf
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
+
+Options in the spelling of llama.cpp and Ollama are understood; one without use here is left out,
+with a note. INKSTONE_NAME in the environment sets an option, where its help says so.
 
 Results go to standard output, all else to standard error.
 Exit codes: 0 success, 1 invalid input, 2 invalid command line, 130 Ctrl-C, 143 SIGTERM.";
@@ -70,20 +80,51 @@ pub(crate) enum Command {
 impl Arguments {
     /// The arguments of this process. Help and what is wrong is printed; then the exit code comes back.
     pub(crate) fn from_command_line() -> Result<Arguments, u8> {
-        Arguments::try_parse_from(with_command(std::env::args_os().collect())).map_err(|e| report::report(&e))
+        let mut program = Arguments::command();
+        program.build();
+        let given = with_command(&program, std::env::args_os().collect());
+        let understood = spellings::understand(&program, &given).map_err(|line| report::refused(&line))?;
+        understood.notes.iter().for_each(|note| terminal::note(note));
+        Arguments::parsed(&understood.arguments).map_err(|(error, line)| report::report(&error, &line))
+    }
+
+    /// The arguments, with the environment's values for options that are not among them; or the error, and what is
+    /// said of it.
+    fn parsed(arguments: &[OsString]) -> Result<Arguments, (clap::Error, String)> {
+        let program = environment::with_variables(Arguments::command());
+        let parsed = program.try_get_matches_from(arguments).and_then(|m| Arguments::from_arg_matches(&m));
+        parsed.map_err(|error| {
+            let line = match Arguments::try_parse_from(arguments) {
+                Err(own) => report::line(&own, &command_of(arguments)),
+                // Without the variables nothing is wrong.
+                Ok(_) => environment::line(&error),
+            };
+            (error, line)
+        })
     }
 }
 
-/// `inkstone MODEL ..` is `inkstone run MODEL ..`. The name of a command wins over that of a file.
-fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// The definition of the command that arguments name; else of the program.
+fn command_of(arguments: &[OsString]) -> clap::Command {
+    let program = Arguments::command();
+    arguments.get(1).and_then(|name| program.find_subcommand(name)).cloned().unwrap_or(program)
+}
+
+/// `inkstone MODEL ..` is `inkstone run MODEL ..`, and so are arguments that begin with an option of `run`. The name of a
+/// command wins over that of a file.
+fn with_command(program: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = arguments.get(1) else { return arguments };
-    let is_command = || first == "help" || Arguments::command().get_subcommands().any(|c| first == c.get_name());
-    let is_model = first == "-m" || first == "--model" || source::looks_like_a_model(first);
-    if is_model && !is_command() {
+    let is_option = |first: &str| first.starts_with('-') && spellings::own(program, first).is_none();
+    let is_run = first.to_str().is_some_and(is_option) || source::looks_like_a_model(first);
+    if is_run && program.find_subcommand(first).is_none() {
         arguments.insert(1, "run".into());
     }
     arguments
 }
+
+/// The headings of options that variables of the environment set as well.
+const MODEL_OPTIONS: &str = "Model options";
+const SAMPLING_OPTIONS: &str = "Sampling options (a value in the model file comes before the default)";
 
 /// The engines of this build. The names live as long as the program.
 fn engine_names() -> PossibleValuesParser {
@@ -99,13 +140,13 @@ fn accuracies() -> impl TypedValueParser<Value = Accuracy> {
 
 /// Where and in what precision a model is computed.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Model options")]
+#[command(next_help_heading = MODEL_OPTIONS)]
 pub(crate) struct EngineArgs {
     /// What computes
     #[arg(long, default_value = "auto", value_parser = engine_names())]
     pub(crate) engine: String,
-    /// Threads that compute [default: one a core]
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 1024))]
+    /// Threads to compute with; 0 or -1: one per core [default: 0]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads())]
     pub(crate) threads: Option<usize>,
     /// Instruction set of the kernels: portable, avx2, avx512; the bits are the same [default: the best that is here]
     #[arg(long, value_name = "NAME")]
@@ -113,17 +154,21 @@ pub(crate) struct EngineArgs {
     /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
-    /// Tokens that prompt and text may have together [default: what the model was trained for, if it fits]
+    /// Tokens that prompt and text may have together; 0: what the model was trained for, if it fits [default: 0]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
-          value_parser = number::whole::<u32>(2, 1 << 30))]
+          value_parser = number::whole_or::<u32>(2, 1 << 30, &[("0", 0)], "0 for the trained context, if it fits"))]
     pub(crate) ctx: Option<u32>,
     /// Precision of the key-value cache
     #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name,
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
     pub(crate) kv_type: Format,
-    /// Use the weights where they lie in the mapped file: slower, but they take no memory of their own
-    #[arg(long)]
-    pub(crate) mmap: bool,
+    /// Bytes that weights, caches and activations may take together, such as 1500M or 2G; 0: the free memory [default: 0]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
+    pub(crate) budget: Option<u64>,
+    /// Uses the weights in the mapped file: slower, but they take no memory of their own
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = number::switch)]
+    pub(crate) mmap: Option<bool>,
     /// Leaves ops apart that the compiler would fuse; may be given several times, the bits are the same
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(inkstone::graph::fusions()))]
     pub(crate) without_fusion: Vec<String>,
@@ -132,41 +177,14 @@ pub(crate) struct EngineArgs {
 /// Lists what is in a model file, also in one that can't be run
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// GGUF file
-    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) model: FileArgs,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
     /// Decodes all tensors and names those with NaN or infinite values (exit code 1 if there are any)
     #[arg(long)]
     pub(crate) check: bool,
-}
-
-const TOKENIZE_EXAMPLES: &str = "Examples:
-  inkstone tokenize model.gguf \"Hello world\"        a line for each token: id, text
-  inkstone tokenize model.gguf --ids < book.txt     [1, 2, 3]";
-
-/// Shows the tokens of a text; the file may be a vocabulary without tensors
-#[derive(Args, Debug)]
-#[command(after_help = TOKENIZE_EXAMPLES)]
-pub(crate) struct TokenizeArgs {
-    /// GGUF file
-    pub(crate) model: PathBuf,
-    /// Text [default: standard input, byte for byte]
-    pub(crate) text: Option<OsString>,
-    /// Only the ids: [1, 2, 3]
-    #[arg(long)]
-    pub(crate) ids: bool,
-    /// No token for the beginning of the text, whatever the file says
-    #[arg(long)]
-    pub(crate) no_bos: bool,
-    /// Makes control tokens out of their texts, such as <|im_start|>
-    #[arg(long)]
-    pub(crate) special: bool,
-    /// Longest text in bytes
-    #[arg(long, value_name = "N", default_value = "67108864", allow_negative_numbers = true,
-          value_parser = number::whole::<u64>(1, 0x7FFF_FFFF))]
-    pub(crate) max_bytes: u64,
 }
 
 const LOGITS_EXAMPLES: &str = "Examples:
@@ -177,8 +195,8 @@ const LOGITS_EXAMPLES: &str = "Examples:
 #[derive(Args, Debug)]
 #[command(after_help = LOGITS_EXAMPLES)]
 pub(crate) struct LogitsArgs {
-    /// GGUF file
-    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) model: FileArgs,
     /// Token ids: 1,2,3 or [1, 2, 3]
     #[arg(long, value_name = "IDS", allow_negative_numbers = true, value_parser = number::ids)]
     pub(crate) ids: number::Ids,
@@ -207,6 +225,13 @@ mod tests {
         Arguments::try_parse_from([&["inkstone"], arguments].concat()).map(|a| a.command)
     }
 
+    /// What is said of arguments that are refused.
+    #[track_caller]
+    fn refusal(arguments: &[&str]) -> String {
+        let line: Vec<_> = ["inkstone"].iter().chain(arguments).map(OsString::from).collect();
+        Arguments::parsed(&line).unwrap_err().1
+    }
+
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
@@ -231,16 +256,36 @@ mod tests {
             (&["--top-p", "2"], "--top-p \"2\": allowed: above 0 to 1 (1: off)"),
             (&["--top-p", "0"], "--top-p \"0\": allowed: above 0 to 1 (1: off)"),
             (&["--typical-p", "0"], "--typical-p \"0\": allowed: above 0 to 1 (1: off)"),
-            (&["--top-k", "-1"], "--top-k \"-1\": allowed: a whole number from 0 to 4294967295"),
+            (&["--top-k", "-2"], "--top-k \"-2\": allowed: a whole number from 0 to 4294967295, or -1 for all"),
             (&["--min-p", "1.5"], "--min-p \"1.5\": allowed: 0 to 1 (0: off)"),
             (&["--repeat-penalty", "0"], "--repeat-penalty \"0\": allowed: above 0 (1: off)"),
-            (&["--threads", "0"], "--threads \"0\": allowed: a whole number from 1 to 1024"),
-            (&["--threads", "1000000"], "--threads \"1000000\": allowed: a whole number from 1 to 1024"),
-            (&["--ctx", "1"], "--ctx \"1\": allowed: a whole number from 2 to 1073741824"),
-            (&["-n", "0"], "--max-tokens \"0\": allowed: a whole number from 1 to 2147483647, or -1 for no limit"),
+            (
+                &["--threads", "1000000"],
+                "--threads \"1000000\": allowed: a whole number from 1 to 1024, or 0 or -1 for one per core",
+            ),
+            (
+                &["--ctx", "1"],
+                "--ctx \"1\": allowed: a whole number from 2 to 1073741824, or 0 for the trained context, if it fits",
+            ),
+            (&["-n", "-3"], "--max-tokens \"-3\": allowed: a whole number from 0 to 2147483647, or -1 for no limit"),
+            (
+                &["--seed", "-2"],
+                "--seed \"-2\": allowed: a whole number from 0 to 18446744073709551615, or -1 for a drawn one",
+            ),
+            (&["--min-tokens", "-1"], "--min-tokens \"-1\": allowed: a whole number from 0 to 4294967295"),
+            (
+                &["--logit-bias", "5"],
+                "--logit-bias \"5\": allowed: the id of a token with a number or inf, such as 15043=-1.5, 15043+1, 15043-inf",
+            ),
+            (&["--ban", "-1"], "--ban \"-1\": allowed: a whole number from 0 to 4294967295"),
+            (
+                &["--budget", "2T"],
+                "--budget \"2T\": allowed: a whole number from 0 to 18446744073709551615, also with K, M or G, such as 1500M",
+            ),
+            (&["--ignore-eos=maybe"], "--ignore-eos \"maybe\": allowed: 1, true, yes, on; 0, false, no, off"),
             (
                 &["-n", "1000000000000"],
-                "--max-tokens \"1000000000000\": allowed: a whole number from 1 to 2147483647, or -1 for no limit",
+                "--max-tokens \"1000000000000\": allowed: a whole number from 0 to 2147483647, or -1 for no limit",
             ),
             (&["--logprobs", "21"], "--logprobs \"21\": allowed: a whole number from 0 to 20"),
             (&["--stop", ""], "--stop \"\": allowed: 1 to 256 bytes"),
@@ -248,8 +293,7 @@ mod tests {
             (&["--kv-type", "f8"], "--kv-type \"f8\": allowed: f16, f32"),
         ];
         for (arguments, wanted) in cases {
-            let error = parse(&[&["run"], *arguments].concat()).unwrap_err();
-            assert_eq!(report::line(&error), *wanted, "{arguments:?}");
+            assert_eq!(refusal(&[&["run"], *arguments].concat()), *wanted, "{arguments:?}");
         }
     }
 
@@ -257,6 +301,8 @@ mod tests {
     fn e01_the_ends_of_the_ranges_are_allowed() {
         let lines = [
             "--temperature 0 --top-k 0 --top-p 1 --typical-p 1 --min-p 0 --repeat-penalty 1 --frequency-penalty -2",
+            "--max-tokens 0 --ctx 0 --threads 0 --seed -1 --top-k -1 --repeat-last-n -1 --budget 0 --min-tokens 0",
+            "--max-tokens -2 --threads -1 --repeat-last-n 0 --budget 17179869183G --no-repeat-ngram 0 --ban 0,4294967295",
             "--max-tokens -1 --ctx 2 --threads 1 --seed 18446744073709551615 --logprobs 0 --presence-penalty 2",
         ];
         for line in lines {
@@ -268,38 +314,47 @@ mod tests {
     #[test]
     fn e02_numbers_are_parsed_strictly() {
         for value in ["-5", "2147483648", "1e3", " 5", "5 ", "5.0", "+5", "", "0x10", "5_000", "99999999999999999999"] {
-            let error = parse(&["run", "--ctx", value]).unwrap_err();
-            let line = report::line(&error);
-            assert_eq!(line, format!("--ctx {value:?}: allowed: a whole number from 2 to 1073741824"));
+            let line = refusal(&["run", "--ctx", value]);
+            assert!(line.starts_with(&format!("--ctx {value:?}: allowed: a whole number from 2 to ")), "{line}");
         }
         for value in [" 0.5", "0.5 ", "+0.5", "infinity", "0,5", "0x1", ""] {
-            let error = parse(&["run", "--temp", value]).unwrap_err();
             assert_eq!(
-                report::line(&error),
+                refusal(&["run", "--temp", value]),
                 format!("--temperature {value:?}: allowed: 0 or above (0: the most probable token)")
             );
         }
+        for value in ["", "5=", "=1", "5=nan", "5=1e40", "5 = 1", "5==1", "4294967296=1", "5=+-1", "5=--1"] {
+            let line = refusal(&["run", "--logit-bias", value]);
+            assert!(line.starts_with(&format!("--logit-bias {value:?}: allowed: ")), "{value:?}: {line}");
+        }
+        for value in ["", "K", "1.5G", "-1", "1KB", "18446744073709551616", "17179869184G", "1 G"] {
+            let line = refusal(&["run", "--budget", value]);
+            assert!(line.starts_with(&format!("--budget {value:?}: allowed: ")), "{value:?}: {line}");
+        }
         for value in ["1,,2", "1,-2", "1;2", "[1,2", "1,2,", "4294967296", "[]", ""] {
-            let error = parse(&["logits", "m.gguf", "--out", "x", "--ids", value]).unwrap_err();
-            assert!(report::line(&error).starts_with(&format!("--ids {value:?}: ")), "{value:?}");
+            let line = refusal(&["logits", "m.gguf", "--out", "x", "--ids", value]);
+            assert!(line.starts_with(&format!("--ids {value:?}: ")), "{value:?}");
         }
     }
 
     #[test]
     fn e06_what_is_misspelt_gets_a_suggestion() {
-        let line = |arguments: &[&str]| report::line(&parse(arguments).unwrap_err());
-        assert_eq!(line(&["run", "--temprature", "1"]), "unknown option --temprature; did you mean --temperature?");
-        assert_eq!(line(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
+        assert_eq!(refusal(&["run", "--temprature", "1"]), "unknown option --temprature; did you mean --temperature?");
+        assert_eq!(refusal(&["shwo"]), "unknown command \"shwo\"; did you mean show?");
+        assert_eq!(refusal(&["run", "--sope"]), "unknown option --sope; see --help", "--stop is too far");
+        assert_eq!(refusal(&["run", "--n-predit", "1"]), "unknown option --n-predit; did you mean --n-predict?");
+        assert_eq!(refusal(&["show", "a", "--temprature"]), "unknown option --temprature; see --help");
+        assert!(refusal(&["wish"]).starts_with("unknown command \"wish\"; commands: run, "));
         assert_eq!(
-            line(&["Once upon a time"]),
+            refusal(&["Once upon a time"]),
             "unknown command \"Once upon a time\"; commands: run, complete, chat, template, show, explain, bench, tokenize, logits, completions"
         );
-        assert_eq!(line(&["run", "-x"]), "unknown option -x; see --help");
-        assert_eq!(line(&["show"]), "missing: <MODEL>; see --help");
-        assert_eq!(line(&["run", "--top-k"]), "--top-k needs a value");
-        assert_eq!(line(&["show", "a", "b"]), "one argument too many: \"b\"; see --help");
-        assert_eq!(line(&["show", "a", "--json", "--json"]), "--json is given twice");
-        assert_eq!(line(&["show", "a", "--json=1"]), "--json takes no value, found \"1\"");
+        assert_eq!(refusal(&["run", "-x"]), "unknown option -x; see --help");
+        assert_eq!(refusal(&["completions"]), "missing: <SHELL>; see --help");
+        assert_eq!(refusal(&["run", "--top-k"]), "--top-k needs a value");
+        assert_eq!(refusal(&["show", "a", "b"]), "one argument too many: \"b\"; see --help");
+        assert_eq!(refusal(&["show", "a", "--json", "--json"]), "--json is given twice");
+        assert_eq!(refusal(&["show", "a", "--json=1"]), "--json takes no value, found \"1\"");
     }
 
     #[test]
@@ -307,6 +362,8 @@ mod tests {
         let cases = [
             (&["m.gguf", "Hello"][..], &["run", "m.gguf", "Hello"][..]),
             (&["-m", "m.gguf"], &["run", "-m", "m.gguf"]),
+            (&["-hf", "a/b"], &["run", "-hf", "a/b"]),
+            (&["-h"], &["-h"]),
             (&["Cargo.toml"], &["run", "Cargo.toml"]),
             (&["show", "m.gguf"], &["show", "m.gguf"]),
             (&["help"], &["help"]),
@@ -314,10 +371,12 @@ mod tests {
             (&["--version"], &["--version"]),
             (&[], &[]),
         ];
+        let mut program = Arguments::command();
+        program.build();
         for (given, wanted) in cases {
             let line =
                 |arguments: &[&str]| ["inkstone"].iter().chain(arguments).map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(with_command(line(given)), line(wanted));
+            assert_eq!(with_command(&program, line(given)), line(wanted));
         }
     }
 
@@ -332,5 +391,23 @@ mod tests {
         assert_eq!((options.temperature, options.seed), (Some(0.5), Some(7)));
         assert_eq!(options.max_tokens, Some(inkstone::Limit::Tokens(5)));
         assert_eq!((args.output.engine.ctx, args.output.engine.threads), (Some(128), Some(2)));
+    }
+
+    #[test]
+    fn options_reach_the_library() {
+        let line = "run --logit-bias 5=-1.5,6+2 --logit-bias 7-inf --ban 1,2 --ban 3 --no-repeat-ngram 4 --min-tokens 8 \
+                    --ignore-eos --repeat-last-n 16 --seed -1 --top-k -1 -n 0 --budget 2G --mmap";
+        let Ok(Command::Run(args)) = parse(&line.split_whitespace().collect::<Vec<_>>()) else { panic!("refused") };
+        let options = args.output.sampling.options();
+        assert_eq!(options.logit_bias, [(5, -1.5), (6, 2.0), (7, f32::NEG_INFINITY)]);
+        assert_eq!((options.banned, options.no_repeat_ngram, options.min_tokens), (vec![1, 2, 3], Some(4), 8));
+        assert_eq!((options.ignore_end, options.repeat_last_n, options.seed), (true, Some(16), None));
+        assert_eq!((options.top_k, options.max_tokens), (Some(0), Some(inkstone::Limit::Tokens(0))));
+        assert_eq!((args.output.engine.budget, args.output.engine.mmap), (Some(2 << 30), Some(true)));
+        let Ok(Command::Run(args)) = parse(&["run", "--repeat-last-n", "-1", "--ignore-eos=false"]) else {
+            panic!("refused")
+        };
+        let options = args.output.sampling.options();
+        assert_eq!((options.repeat_last_n, options.ignore_end), (Some(u32::MAX), false));
     }
 }

@@ -10,12 +10,78 @@ pub(super) fn whole<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> 
     }
 }
 
-/// A number of tokens; -1: no limit.
-pub(super) fn limit(text: &str) -> Result<inkstone::Limit, String> {
-    if text == "-1" {
-        return Ok(inkstone::Limit::None);
+/// The same, or one of some words, such as -1, that stand for a value; `meaning` says in words which.
+pub(super) fn whole_or<T: TryFrom<u64> + Copy>(
+    least: u64,
+    most: u64,
+    words: &'static [(&'static str, T)],
+    meaning: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| match words.iter().find(|(word, _)| *word == text) {
+        Some((_, value)) => Ok(*value),
+        None => whole(least, most)(text).map_err(|e| format!("{e}, or {meaning}")),
     }
-    whole(1, 0x7FFF_FFFF)(text).map(inkstone::Limit::Tokens).map_err(|e| format!("{e}, or -1 for no limit"))
+}
+
+/// A number of threads; 0: one per core.
+pub(super) fn threads() -> impl Fn(&str) -> Result<usize, String> + Clone {
+    whole_or(1, 1024, &[("0", 0), ("-1", 0)], "0 or -1 for one per core")
+}
+
+/// A number of tokens; -1, and -2 as other programs have it: no limit.
+pub(super) fn limit(text: &str) -> Result<inkstone::Limit, String> {
+    match text {
+        "-1" | "-2" => Ok(inkstone::Limit::None),
+        _ => {
+            let tokens = whole(0, 0x7FFF_FFFF)(text).map(inkstone::Limit::Tokens);
+            tokens.map_err(|e| format!("{e}, or -1 for no limit"))
+        }
+    }
+}
+
+/// A number of bytes, also in units of 1024.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let shift = match text.bytes().last() {
+        Some(b'k' | b'K') => 10,
+        Some(b'm' | b'M') => 20,
+        Some(b'g' | b'G') => 30,
+        _ => 0,
+    };
+    let number = if shift > 0 { &text[..text.len() - 1] } else { text };
+    digits(number)
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| format!("allowed: a whole number from 0 to {}, also with K, M or G, such as 1500M", u64::MAX))
+}
+
+/// What a switch is set to by an environment variable, or behind an equals sign.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("allowed: 1, true, yes, on; 0, false, no, off".to_string()),
+    }
+}
+
+/// A token and what is added to its logit: 15043=-1.5; or with the sign in the middle, as in 15043+1.
+pub(super) fn bias(text: &str) -> Result<(u32, f32), String> {
+    let at = text.bytes().position(|b| matches!(b, b'=' | b'+' | b'-'));
+    let (id, bias) = text.split_at(at.unwrap_or(text.len()));
+    let id = digits(id).and_then(|n| u32::try_from(n).ok());
+    // "=-1.5" and "-1.5" and "+1.5"
+    let (sign, size) = match bias.strip_prefix('=').unwrap_or(bias) {
+        signed if signed.starts_with('-') => (-1.0, &signed[1..]),
+        signed => (1.0, signed.strip_prefix('+').unwrap_or(signed)),
+    };
+    let size = match size {
+        "inf" => Some(f32::INFINITY),
+        _ if size.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            size.parse().ok().filter(|b: &f32| b.is_finite())
+        }
+        _ => None,
+    };
+    id.zip(size).map(|(id, size)| (id, sign * size)).ok_or_else(|| {
+        "allowed: the id of a token with a number or inf, such as 15043=-1.5, 15043+1, 15043-inf".to_string()
+    })
 }
 
 /// Parses a finite number for which `holds`; `allowed` says so in words.

@@ -1,11 +1,12 @@
 //! What is wrong with a command line, in one line.
 
+use super::suggest;
 use crate::{error, output, terminal};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
-/// Prints help, version or the error; gives the exit code.
-pub(super) fn report(error: &clap::Error) -> u8 {
+/// Prints help, version or the line of the error; gives the exit code.
+pub(super) fn report(error: &clap::Error, line: &str) -> u8 {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = output::print(error.render().to_string().as_bytes()).map_err(error::Error::from);
@@ -23,11 +24,14 @@ pub(super) fn report(error: &clap::Error) -> u8 {
             eprint_help(error);
             error::USAGE
         }
-        _ => {
-            terminal::error(&line(error));
-            error::USAGE
-        }
+        _ => refused(line),
     }
+}
+
+/// Prints an error in the command line; gives the exit code.
+pub(super) fn refused(line: &str) -> u8 {
+    terminal::error(line);
+    error::USAGE
 }
 
 fn eprint_help(error: &clap::Error) {
@@ -35,20 +39,21 @@ fn eprint_help(error: &clap::Error) {
     let _ = write!(std::io::stderr().lock(), "{}", error.render());
 }
 
-/// The thing, the value, what is allowed.
-pub(super) fn line(error: &clap::Error) -> String {
+/// The thing, the value, what is allowed. `command`: the definition that the error is about.
+pub(super) fn line(error: &clap::Error, command: &clap::Command) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(s)) => s.clone(),
         Some(ContextValue::Strings(list)) => list.join(", "),
         _ => String::new(),
     };
-    // "--top-p <P>" and "--max-tokens <N>" to the option's name.
+    // "--top-p <P>" and "--mmap[=<BOOL>]" to the option's name.
     let argument = text(ContextKind::InvalidArg);
-    let name = argument.split_once(" <").map_or(argument.as_str(), |(name, _)| name);
+    let name = argument.split_once([' ', '[']).map_or("", |(name, _)| name);
+    let name = if name.starts_with("--") { name } else { argument.as_str() };
     let value = text(ContextKind::InvalidValue);
-    let did_you_mean = |kind, otherwise: &str| match text(kind) {
-        s if s.is_empty() => otherwise.to_string(),
-        s => format!("did you mean {s}?"),
+    let did_you_mean = |similar: Option<String>, otherwise: &str| match similar {
+        Some(name) => format!("did you mean {name}?"),
+        None => otherwise.to_string(),
     };
     match error.kind() {
         ErrorKind::ValueValidation => {
@@ -60,13 +65,15 @@ pub(super) fn line(error: &clap::Error) -> String {
         }
         ErrorKind::InvalidValue => format!("{name} {value:?}: allowed: {}", text(ContextKind::ValidValue)),
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            format!("unknown option {name}; {}", did_you_mean(ContextKind::SuggestedArg, "see --help"))
+            format!("unknown option {name}; {}", did_you_mean(similar_option(name, command), "see --help"))
         }
         ErrorKind::UnknownArgument => format!("one argument too many: {argument:?}; see --help"),
         ErrorKind::InvalidSubcommand => {
-            let command = text(ContextKind::InvalidSubcommand);
-            let commands = format!("commands: {}", commands());
-            format!("unknown command {command:?}; {}", did_you_mean(ContextKind::SuggestedSubcommand, &commands))
+            let name = text(ContextKind::InvalidSubcommand);
+            let all: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let similar = suggest::closest(&name, all.iter().copied()).map(str::to_string);
+            let commands = format!("commands: {}", all.join(", "));
+            format!("unknown command {name:?}; {}", did_you_mean(similar, &commands))
         }
         ErrorKind::MissingRequiredArgument => format!("missing: {argument}; see --help"),
         ErrorKind::ArgumentConflict if text(ContextKind::PriorArg) == argument => format!("{name} is given twice"),
@@ -84,8 +91,10 @@ pub(super) fn line(error: &clap::Error) -> String {
     }
 }
 
-fn commands() -> String {
-    use clap::CommandFactory;
-    let command = super::Arguments::command();
-    command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ")
+/// The option of a command with a similar name.
+fn similar_option(name: &str, command: &clap::Command) -> Option<String> {
+    let long = name.strip_prefix("--")?;
+    let aliases = command.get_arguments().flat_map(|a| a.get_visible_aliases().unwrap_or_default());
+    let names = command.get_arguments().filter_map(clap::Arg::get_long).chain(aliases);
+    suggest::closest(long, names).map(|similar| format!("--{similar}"))
 }

@@ -7,14 +7,15 @@ use inkstone::{Limit, Options};
 
 /// What is not given is as the model file says, else as the program's defaults say.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Sampling options (a value in the model file comes before the default)")]
+#[command(next_help_heading = super::SAMPLING_OPTIONS)]
 pub(crate) struct SamplingArgs {
     /// How far the draw strays from the most probable token; 0: not at all [default: 0.8]
     #[arg(long, visible_alias = "temp", value_name = "T", allow_negative_numbers = true,
           value_parser = number::real(|t| t >= 0.0, "0 or above (0: the most probable token)"))]
     temperature: Option<f64>,
-    /// Only the N most probable tokens; 0: all [default: 40]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u32>(0, u32::MAX as u64))]
+    /// Only the N most probable tokens; 0 or -1: all [default: 40]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = number::whole_or::<u32>(0, u32::MAX as u64, &[("-1", 0)], "-1 for all"))]
     top_k: Option<u32>,
     /// Only the most probable tokens that together reach P; 1: all [default: 0.95]
     #[arg(long, value_name = "P", allow_negative_numbers = true,
@@ -32,6 +33,10 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "R", allow_negative_numbers = true,
           value_parser = number::real(|r| r > 0.0, "above 0 (1: off)"))]
     repeat_penalty: Option<f64>,
+    /// Tokens that --repeat-penalty looks back on; -1: all; 0: off [default: -1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = number::whole_or::<u32>(0, u32::MAX as u64, &[("-1", u32::MAX)], "-1 for all"))]
+    repeat_last_n: Option<u32>,
     /// Taken from a token's logit for each time that it was generated; 0: off [default: 0]
     #[arg(long, value_name = "A", allow_negative_numbers = true,
           value_parser = number::real(|_| true, "a finite number (0: off)"))]
@@ -40,13 +45,30 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "A", allow_negative_numbers = true,
           value_parser = number::real(|_| true, "a finite number (0: off)"))]
     presence_penalty: Option<f64>,
-    /// The same seed gives the same text [default: drawn, and shown at the end]
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u64>(0, u64::MAX))]
-    seed: Option<u64>,
-    /// At most N tokens; -1: until the end of the text or of the context [default: -1]
+    /// Generates no sequence of N tokens twice; 0: off [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u32>(0, u32::MAX as u64))]
+    no_repeat_ngram: Option<u32>,
+    /// Adds B to the logit of the token ID, such as 15043=-1.5; may be given several times, or with commas
+    #[arg(long, value_name = "ID=B", value_delimiter = ',', value_parser = number::bias)]
+    logit_bias: Vec<(u32, f32)>,
+    /// Never generates the token ID; may be given several times, or with commas
+    #[arg(long, value_name = "ID", value_delimiter = ',', allow_negative_numbers = true,
+          value_parser = number::whole::<u32>(0, u32::MAX as u64))]
+    ban: Vec<u32>,
+    /// The same seed gives the same text; -1: a drawn one, which is shown at the end [default: -1]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
+    seed: Option<Seed>,
+    /// At most N tokens; 0: only reads the prompt; -1: until the end of the text or of the context [default: -1]
     #[arg(short = 'n', long, visible_alias = "n-predict", value_name = "N", allow_negative_numbers = true,
           value_parser = number::limit)]
     max_tokens: Option<Limit>,
+    /// No end of the text before N tokens [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u32>(0, u32::MAX as u64))]
+    min_tokens: Option<u32>,
+    /// Goes on after the model ended the text
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_parser = number::switch)]
+    ignore_eos: Option<bool>,
     /// Ends the text before TEXT; may be given up to 16 times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = stop)]
     stop: Vec<String>,
@@ -65,10 +87,16 @@ impl SamplingArgs {
         options.typical_p = self.typical_p;
         options.min_p = self.min_p;
         options.repeat_penalty = self.repeat_penalty;
+        options.repeat_last_n = self.repeat_last_n;
         options.frequency_penalty = self.frequency_penalty;
         options.presence_penalty = self.presence_penalty;
-        options.seed = self.seed;
+        options.no_repeat_ngram = self.no_repeat_ngram;
+        options.logit_bias.clone_from(&self.logit_bias);
+        options.banned.clone_from(&self.ban);
+        options.seed = self.seed.and_then(|seed| seed.0);
         options.max_tokens = self.max_tokens;
+        options.min_tokens = self.min_tokens.unwrap_or(0);
+        options.ignore_end = self.ignore_eos.unwrap_or(false);
         options.stop = self.stop.clone();
         options.logprobs = self.logprobs;
         options
@@ -82,6 +110,18 @@ impl SamplingArgs {
         }
         Ok(())
     }
+}
+
+/// A seed that is given, or nothing where one is drawn.
+#[derive(Clone, Copy, Debug)]
+struct Seed(Option<u64>);
+
+fn seed(text: &str) -> Result<Seed, String> {
+    if text == "-1" {
+        return Ok(Seed(None));
+    }
+    let given = number::whole(0, u64::MAX)(text).map(|n| Seed(Some(n)));
+    given.map_err(|e| format!("{e}, or -1 for a drawn one"))
 }
 
 fn stop(text: &str) -> Result<String, String> {

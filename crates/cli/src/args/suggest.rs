@@ -19,23 +19,33 @@ pub(crate) fn missing_model_hint(path: &Path) -> String {
 fn similar_file(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str().filter(|n| n.len() <= MAX_NAME)?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let most = wanted.chars().count() / 3;
     let names = std::fs::read_dir(folder).ok()?.take(MAX_FILES).filter_map(|e| e.ok()?.file_name().into_string().ok());
-    let scored = names.filter(|n| n.len() <= MAX_NAME).map(|n| (distance(wanted, &n), n));
-    scored.filter(|(d, _)| *d <= most).min().map(|(_, name)| name)
+    closest(wanted, names.filter(|n| n.len() <= MAX_NAME))
 }
 
-/// Levenshtein's distance: letters to change, add or leave out.
+/// The name at the smallest distance, which is at most a third of the letters that are wanted.
+pub(super) fn closest<N: AsRef<str> + Ord>(wanted: &str, names: impl Iterator<Item = N>) -> Option<N> {
+    let most = if wanted.len() > MAX_NAME { return None } else { wanted.chars().count() / 3 };
+    let scored = names.map(|name| (distance(wanted, name.as_ref()), name));
+    scored.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
+}
+
+/// Levenshtein's distance, where two letters that changed places are one change: letters to change, swap, add or leave
+/// out.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
+    // The row before, and the letter that it is of.
+    let mut before: Option<(char, Vec<usize>)> = None;
     for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        let mut next = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+            let changed = row[j] + usize::from(x != *y);
+            let swapped = before.as_ref().filter(|(w, _)| j > 0 && x == b[j - 1] && w == y);
+            let swapped = swapped.map_or(usize::MAX, |(_, row)| row[j - 1] + 1);
+            next.push(changed.min(swapped).min(row[j + 1] + 1).min(next[j] + 1));
         }
+        before = Some((x, std::mem::replace(&mut row, next)));
     }
     row[b.len()]
 }
@@ -50,6 +60,8 @@ mod tests {
         assert_eq!(distance("", "ab"), 2);
         assert_eq!(distance("ab", ""), 2);
         assert_eq!(distance("größe", "grösse"), 2);
+        assert_eq!(distance("shwo", "show"), 1);
+        assert_eq!(distance("abcd", "badc"), 2);
     }
 
     #[test]

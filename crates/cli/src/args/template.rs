@@ -1,6 +1,6 @@
 //! Arguments of `template`, and those of chat templates that `chat` has, too.
 
-use super::number;
+use super::{FileArgs, number};
 use clap::Args;
 use inkstone::text::TemplateLimits;
 use serde_json::Value;
@@ -12,6 +12,7 @@ const EXAMPLES: &str = "Examples:
   inkstone template model.gguf --template new.jinja --messages chat.json --runs
   inkstone template model.gguf --lines < requests.jsonl
 
+MODEL may be a vocabulary without tensors; without it the built-in story model is used.
 A conversation is a JSON list of messages, as the APIs of chat servers have it. On a terminal,
 what the template wrote is dim; special tokens are found only there.
 With --lines each line of the standard input is a request, an object with any of template,
@@ -22,8 +23,8 @@ refused or failed.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TemplateArgs {
-    /// GGUF file; a vocabulary will do [default: the built-in story model]
-    pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: FileArgs,
     /// File with a chat template (Jinja) instead of the model's own
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,

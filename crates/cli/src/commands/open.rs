@@ -26,9 +26,10 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options.threads = threads(engine.threads.unwrap_or(0));
     options.isa = engine.isa.clone();
     options.numerics = engine.numerics;
-    options.ctx = engine.ctx;
+    options.ctx = engine.ctx.filter(|tokens| *tokens > 0);
+    options.budget = engine.budget.unwrap_or(0);
     options.kv_type = engine.kv_type;
-    options.mmap = engine.mmap;
+    options.mmap = engine.mmap.unwrap_or(false);
     options.without_fusions.clone_from(&engine.without_fusion);
     options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;

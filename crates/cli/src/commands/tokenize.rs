@@ -1,33 +1,39 @@
 //! `tokenize`: the tokens of a text.
 
 use super::open;
-use crate::args::TokenizeArgs;
+use crate::args::{ModelSource, PromptSource, TokenizeArgs};
 use crate::input::{self, Input};
 use crate::{Error, output, terminal};
 use inkstone::text::{Encode, Tokenizer};
 use std::io::Write;
+use std::path::Path;
 
 pub(crate) fn tokenize(args: &TokenizeArgs) -> Result<(), Error> {
-    let file = args.model.display().to_string();
+    let (model, text) = args.input.sources()?;
     let text_error = |name: &str| {
         let name = name.to_string();
         |source| Error::Text { name, source }
     };
-    let gguf = open::file(&args.model)?;
+    let gguf = match model {
+        ModelSource::Embedded => inkstone::embedded_file()?,
+        ModelSource::File(path) => open::file(&path)?,
+    };
+    let file = gguf.name().to_string();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).map_err(text_error(&file))?;
     drop(gguf);
     tokenizer.notes().iter().for_each(|note| terminal::note(&format!("note: {note}")));
-    let read;
-    let (name, text) = match &args.text {
-        Some(argument) => ("the text", input::argument("the text", argument)?),
-        None => {
-            read = Input::stdin().read(args.max_bytes, "--max-bytes")?;
-            ("standard input", read.as_str())
+    let (name, text) = match text {
+        PromptSource::Argument(text) => ("the text", input::argument("the text", &text)?.to_string()),
+        PromptSource::File(path) if path != Path::new("-") => {
+            ("the file", Input::open(&path)?.read(args.max_bytes, "--max-bytes")?)
+        }
+        PromptSource::File(_) | PromptSource::Stdin => {
+            ("standard input", Input::stdin().read(args.max_bytes, "--max-bytes")?)
         }
     };
     let bos = if args.no_bos { Some(false) } else { None };
     let options = Encode::new().bos(bos).special(args.special).max_bytes(args.max_bytes);
-    let ids = tokenizer.encode(text, &options).map_err(text_error(name))?;
+    let ids = tokenizer.encode(&text, &options).map_err(text_error(name))?;
     let mut out = output::stdout();
     if args.ids {
         write_ids(&mut out, &ids)?;

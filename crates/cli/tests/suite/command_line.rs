@@ -7,7 +7,9 @@ use std::path::Path;
 #[test]
 fn help_is_as_it_was() {
     let mut all = String::new();
-    for command in ["", "run", "chat", "template", "show", "explain", "bench", "tokenize", "logits", "completions"] {
+    let commands =
+        ["", "run", "complete", "chat", "template", "show", "explain", "bench", "tokenize", "logits", "completions"];
+    for command in commands {
         let mut arguments = vec![command, "-h"];
         arguments.retain(|a| !a.is_empty());
         all += &format!("$ inkstone {}\n{}\n", arguments.join(" "), run(&arguments).succeeded().text());
@@ -44,8 +46,8 @@ fn every_shell_has_completions() {
 fn e01_values_outside_their_range_end_with_2_and_the_range() {
     run(&["run", "--top-p", "2", "Hi"]).refused(2, "--top-p \"2\": allowed: above 0 to 1");
     run(&["run", "--temperature", "NaN", "Hi"]).refused(2, "--temperature \"NaN\": allowed: 0 or above");
-    run(&["run", "-n", "1000000000000", "Hi"]).refused(2, "allowed: a whole number from 1 to 2147483647, or -1");
-    run(&["run", "-t", "0", "Hi"]).refused(2, "--threads \"0\": allowed: a whole number from 1 to 1024");
+    run(&["run", "-n", "1000000000000", "Hi"]).refused(2, "allowed: a whole number from 0 to 2147483647, or -1");
+    run(&["run", "-t", "-2", "Hi"]).refused(2, "--threads \"-2\": allowed: a whole number from 1 to 1024, or 0 or -1");
 }
 
 #[test]
@@ -84,4 +86,54 @@ fn arguments_that_do_not_go_together_are_refused() {
     let story = story.to_str().unwrap();
     run(&["run", "-m", story, "a", "b"]).refused(2, "one argument too many: \"b\"");
     run(&["run", "-p", "x", "-f", "y"]).refused(2, "--prompt <PROMPT> does not go with --file <FILE>");
+}
+
+#[test]
+fn every_command_with_a_model_takes_it_as_an_option() {
+    let story = story();
+    let story = story.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let logits = folder.path().join("logits.npy");
+    let messages = folder.path().join("messages.json");
+    std::fs::write(&messages, r#"[{"role": "user", "content": "Hi"}]"#).unwrap();
+    let lines: [&[&str]; 5] = [
+        &["show"],
+        &["explain", "--plan"],
+        &["template", "--messages", messages.to_str().unwrap()],
+        &["tokenize", "Once upon a time", "--ids"],
+        &["logits", "--ids", "1,2", "--out", logits.to_str().unwrap()],
+    ];
+    for line in lines {
+        let (command, rest) = line.split_first().unwrap();
+        let first = run(&[&[*command, story], rest].concat()).succeeded();
+        for option in ["-m", "--model"] {
+            let ran = run(&[line, &[option, story]].concat()).succeeded();
+            assert_eq!(ran.text(), first.text(), "{line:?}");
+        }
+    }
+    for line in [&["show"][..], &["logits", "--ids", "1", "--out", "x"], &["bench", "-p", "0"]] {
+        run(line).refused(2, "missing: MODEL; see --help");
+    }
+    run(&["show", story, "-m", story]).refused(2, "[MODEL] does not go with --model <MODEL>");
+    let file = folder.path().join("text.txt");
+    std::fs::write(&file, "Once upon a time\n").unwrap();
+    let ids = |more: &[&str]| run(&[&["tokenize", "--ids"], more].concat()).succeeded().text().to_string();
+    assert_eq!(ids(&["-p", "Once upon a time\n"]), ids(&[story, "-f", file.to_str().unwrap()]));
+}
+
+/// The arguments of other programs with one that runs.
+#[test]
+fn arguments_of_other_programs_are_understood() {
+    let wanted = run(&["complete", "-n", "5", "--temp", "0", "-p", "Once"]).succeeded();
+    let line = "complete -ngl 99 -fa on --predict 5 --temp 0 -ctk f16 --no-mmap -b 512 --prompt Once";
+    let ran = run(&line.split(' ').collect::<Vec<_>>()).succeeded();
+    assert_eq!(ran.stdout, wanted.stdout);
+    let notes: Vec<_> = ran.stderr.lines().filter(|l| l.contains(" is not needed: ")).collect();
+    assert_eq!(notes.len(), 4, "{}", ran.stderr);
+    assert_eq!(notes[0], "note: -ngl is not needed: everything is computed on the CPU");
+    run(&["run", "-hf", "a/b"]).refused(2, "-hf is not supported: inkstone downloads nothing");
+    run(&["-hf", "a/b"]).refused(2, "-hf is not supported: ");
+    run(&["chat", "-j", "{}"]).refused(2, "-j is not supported yet: grammars");
+    run(&["pull", "llama3.2"]).refused(2, "pull is not a command of inkstone: ");
+    assert_eq!(run(&["complete", "-n", "0", "-p", "-hf"]).succeeded().text(), "");
 }

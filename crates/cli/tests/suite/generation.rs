@@ -223,3 +223,50 @@ fn four_gigabytes_of_address_space_are_enough() {
     limited("tokenize /dev/null Hi").refused(1, "a character device");
     limited("complete -f /dev/zero").refused(1, "/dev/zero: more than 32768 bytes");
 }
+
+/// The token that is most probable, and the same request without it.
+#[test]
+fn tokens_are_banned_and_biased() {
+    let first = |more: &[&str]| {
+        let objects = lines(&greedy("Once upon a time", &[more, &["--json"]].concat()).succeeded());
+        objects.iter().find_map(|o| o["ids"].get(0)?.as_u64()).unwrap()
+    };
+    let best = first(&[]);
+    let next = first(&["--ban", &format!("300,{best}")]);
+    assert_ne!(next, best);
+    assert_eq!(first(&["--logit-bias", &format!("{best}-inf")]), next);
+    assert_eq!(first(&["--logit-bias", "300=1e3", "--logit-bias", "301+50"]), 300);
+    greedy("Once", &["--ban", "4000000"]).refused(2, "4000000");
+}
+
+#[test]
+fn a_limit_of_no_tokens_only_reads_the_prompt() {
+    let ran = run(&["complete", "-n", "0", "-p", "Once upon a time", "--json", "--profile"]).succeeded();
+    let objects = lines(&ran);
+    let [end] = &objects[..] else { panic!("{}", ran.text()) };
+    assert_eq!((&end["finish"], &end["usage"]["prompt_tokens"]), (&Value::from("length"), &Value::from(5)));
+    assert_eq!(end["usage"]["completion_tokens"], 0);
+    assert!(ran.stderr.contains("profile: ") && ran.stderr.contains("body, 1 run of 5 rows; a run:"), "{}", ran.stderr);
+    let chat = run(&["chat", "-n", "0", "Hello"]).succeeded();
+    assert_eq!(chat.text(), "\n");
+}
+
+#[test]
+fn the_end_of_a_text_is_put_off() {
+    let tokens = |more: &[&str]| {
+        let chat = [&["chat", "Hello", "--temp", "0", "-n", "100", "--json"], more].concat();
+        let end = lines(&run(&chat).succeeded()).pop().unwrap();
+        (end["usage"]["completion_tokens"].as_u64().unwrap(), end["finish"].as_str().unwrap().to_string())
+    };
+    let (all, finish) = tokens(&[]);
+    assert!(all < 100 && finish == "end", "{all} {finish}");
+    assert_eq!(tokens(&["--ignore-eos"]), (100, "length".to_string()));
+    assert!(tokens(&["--min-tokens", &(all + 5).to_string()]).0 > all);
+}
+
+#[test]
+fn a_budget_bounds_the_memory() {
+    run(&["complete", "-p", "Once", "--budget", "1M"]).refused(1, "bytes are needed");
+    let small = greedy("Once", &["--budget", "10M"]).succeeded();
+    assert!(small.stderr.contains("memory does not hold"), "{}", small.stderr);
+}

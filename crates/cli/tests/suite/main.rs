@@ -5,6 +5,7 @@ mod chat;
 mod command_line;
 mod common;
 mod corpus;
+mod environment;
 mod explain;
 mod files;
 mod generation;

@@ -40,7 +40,7 @@ fn tests(args: &BenchArgs, threads: usize, signals: &Signals, report: &mut Repor
     let most = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
     let tokens = most(&args.n_depth) + most(&args.n_prompt).max(most(&args.n_gen)).max(FIRST_PROMPT);
     let options = args.options(threads, most(&args.sequences), u32::try_from(tokens).unwrap_or(u32::MAX));
-    let mut opened = Opened::new(args.model(), options, tokens, signals)?;
+    let mut opened = Opened::new(args.model()?, options, tokens, signals)?;
     opened.measure_machine();
     for &sequences in &args.sequences {
         for &depth in &args.n_depth {

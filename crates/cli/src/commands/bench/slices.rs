@@ -19,7 +19,7 @@ pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
         return Err(Error::Usage("--slices takes one number of --threads and one of --batch".to_owned()));
     };
     let tokens = args.context as usize;
-    let opened = Opened::new(args.model(), args.options(threads, sequences, args.context), tokens, signals)?;
+    let opened = Opened::new(args.model()?, args.options(threads, sequences, args.context), tokens, signals)?;
     let (bytes, values) = opened.size();
     say(&json!({
         "load_ns": nanoseconds(opened.load),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use summary::Summary;
 
 pub(crate) fn show(args: &ShowArgs) -> Result<(), Error> {
-    let gguf = Arc::new(open::file(&args.model)?);
+    let gguf = Arc::new(open::file(args.model.required()?)?);
     let summary = Summary::new(&gguf);
     let check = args.check.then(|| check::check(&gguf));
     let mut out = output::stdout();

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const LARGEST: u64 = 64 << 20;
 
 pub(crate) fn template(args: &TemplateArgs, signals: &Signals) -> Result<(), Error> {
-    let gguf = match &args.model {
+    let gguf = match args.model.given() {
         Some(path) => open::file(path)?,
         None => inkstone::embedded_file()?,
     };

@@ -16,6 +16,10 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inkstone"));
     command.env("COLUMNS", "100").stdin(Stdio::null());
+    let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INKSTONE_"));
+    variables.for_each(|(name, _)| {
+        command.env_remove(name);
+    });
     command
 }
 
@@ -81,7 +85,13 @@ pub fn run_in_four_gigabytes(arguments: &str, file: &Path) -> Ran {
 /// With bytes on standard input.
 pub fn run_with_input<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
     let mut command = program();
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments);
+    fed(command, input)
+}
+
+/// A command with bytes on standard input.
+pub fn fed(mut command: Command, input: &[u8]) -> Ran {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     // A program that refuses early does not read: that is no fault of the test.
     let _ = child.stdin.take().expect("a pipe").write_all(input);

@@ -1,0 +1,238 @@
+//! The table: options of llama.cpp's command line programs and of `ollama run`, and what each is here.
+
+use super::Meaning::{Instead, Is, NotNeeded, NotYet, Variables};
+use super::Row;
+use super::Value::{self, One, Pair, Switch, Word};
+
+const ON_OFF: Value = Word(&["on", "off", "auto", "true", "false", "1", "0"]);
+
+const CPU: &str = "everything is computed on the CPU";
+const SCHEDULED: &str = "the operating system places the threads";
+const STEPS: &str = "the engine chooses the size of its steps";
+const LOADED: &str = "weights are read into memory; --mmap uses them in the file";
+const TIMINGS: &str = "a last line shows tokens and speed; --verbose shows more";
+const NO_LOG: &str = "notes go to standard error";
+const TEXT: &str = "an answer is printed as the model writes it";
+const METADATA: &str = "show lists all metadata of the file";
+const DOWNLOADS: &str = "inkstone downloads nothing; inkstone list shows the model files that are here";
+const THINKING: &str = "the chat template decides: --template-var enable_thinking=false, if it has this variable";
+
+const GRAMMARS: &str = "grammars";
+const DRAFT: &str = "a draft model";
+const MEDIA: &str = "images, sound and video";
+const POSITIONS: &str = "rotary positions other than those of the file";
+const TOOLS: &str = "tools that the program calls";
+const EMBEDDINGS: &str = "embeddings";
+
+/// An option that is one of ours. One that the command itself has is not looked up.
+const fn is(names: &'static str, value: Value, ours: &'static str) -> Row {
+    Row { names, value, meaning: Is(ours), commands: &[] }
+}
+
+/// An option that can be left out.
+const fn no(names: &'static str, value: Value, why: &'static str) -> Row {
+    Row { names, value, meaning: NotNeeded(why), commands: &[] }
+}
+
+/// An option for something that is missing.
+const fn yet(names: &'static str, value: Value, what: &'static str) -> Row {
+    Row { names, value, meaning: NotYet(what), commands: &[] }
+}
+
+/// An option for something that is done in another way.
+const fn instead(names: &'static str, value: Value, how: &'static str) -> Row {
+    Row { names, value, meaning: Instead(how), commands: &[] }
+}
+
+/// The row, of some commands only.
+const fn of(commands: &'static [&'static str], row: Row) -> Row {
+    Row { commands, ..row }
+}
+
+/// Where two rows have a name, the first that holds for the command counts.
+pub(super) const TABLE: &[Row] = &[
+    // ollama show
+    of(&["show"], no("--license --parameters --template --system", Switch, METADATA)),
+    instead("--modelfile", Switch, "GGUF files have no Modelfile; inkstone show lists their metadata"),
+    // llama.cpp: common options
+    is("--usage", Switch, "--help"),
+    instead("--version", Switch, "inkstone --version prints it"),
+    instead("--license", Switch, "the licences are in the source: LICENSE-MIT, LICENSE-APACHE"),
+    instead("-cl --cache-list", Switch, "inkstone list shows the model files that are here"),
+    instead("--completion-bash", Switch, "inkstone completions bash prints it"),
+    no("--verbose-prompt", Switch, "inkstone tokenize shows the tokens of a text"),
+    is("-t --threads", One, "--threads"),
+    no("-tb --threads-batch", One, "--threads holds for prompts as well"),
+    no("-C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll", One, SCHEDULED),
+    no("-Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch --prio-batch --poll-batch", One, SCHEDULED),
+    is("-c --ctx-size", One, "--ctx"),
+    is("-n --predict --n-predict", One, "--max-tokens"),
+    no("-b --batch-size -ub --ubatch-size", One, STEPS),
+    no("--keep", One, "a text ends when the context is full; a conversation forgets its oldest turns"),
+    no("--swa-full", Switch, "the cache has room for the whole context"),
+    no("-fa --flash-attn", ON_OFF, "the engine has one attention kernel for all sizes"),
+    is("-p --prompt", One, "--prompt"),
+    no("--perf --no-perf --show-timings --no-show-timings", Switch, TIMINGS),
+    is("-f --file -bf --binary-file", One, "--file"),
+    instead("-e --escape", Switch, "the shell writes such characters: $'first line\\nsecond line'"),
+    no("--no-escape", Switch, "a prompt is taken as it is"),
+    yet("--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale", One, POSITIONS),
+    yet("--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", One, POSITIONS),
+    no("-kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload", Switch, CPU),
+    no("--repack -nr --no-repack", Switch, LOADED),
+    no("--no-host", Switch, CPU),
+    is("-ctk --cache-type-k -ctv --cache-type-v", One, "--kv-type"),
+    no("-dt --defrag-thold", One, "the pages of the cache need no order"),
+    no("-np --parallel", One, "a command generates one text at a time; inkstone bench -b measures several"),
+    yet("--rpc", One, "engines on other machines"),
+    no("--mlock", Switch, LOADED),
+    is("--mmap", Switch, "--mmap"),
+    no("--no-mmap", Switch, LOADED),
+    no("-dio --direct-io -ndio --no-direct-io", Switch, LOADED),
+    no("-lm --load-mode", One, LOADED),
+    no("--numa", One, SCHEDULED),
+    no("-dev --device -ot --override-tensor -ncmoe --n-cpu-moe", One, CPU),
+    no("-cmoe --cpu-moe", Switch, CPU),
+    instead("--list-devices", Switch, CPU),
+    no("-ngl --gpu-layers --n-gpu-layers -sm --split-mode -ts --tensor-split -mg --main-gpu", One, CPU),
+    no("-fit --fit", ON_OFF, "the context is made to fit the free memory"),
+    no("-fitt --fit-target -fitc --fit-ctx", One, "the context is made to fit the free memory; --budget bounds it"),
+    instead("--check-tensors", Switch, "inkstone show MODEL --check checks them"),
+    yet("--override-kv", One, "other metadata than those of the file"),
+    yet("--lora --lora-scaled", One, "LoRA adapters"),
+    yet("--control-vector --control-vector-scaled", One, "control vectors"),
+    yet("--control-vector-layer-range", Pair, "control vectors"),
+    is("-m --model", One, "--model"),
+    instead("-mu --model-url -dr --docker-repo -hf -hfr --hf-repo", One, DOWNLOADS),
+    instead("-hff --hf-file -hft --hf-token", One, DOWNLOADS),
+    instead("-hfv -hfrv --hf-repo-v -hffv --hf-file-v", One, DOWNLOADS),
+    instead("--gpt-oss-20b-default --gpt-oss-120b-default", Switch, DOWNLOADS),
+    instead("--vision-gemma-4b-default --vision-gemma-12b-default", Switch, DOWNLOADS),
+    no("--offline", Switch, "inkstone never uses the network"),
+    no("--log-disable", Switch, "2> /dev/null hides the notes"),
+    instead("--log-file", One, "2> FILE writes the notes to a file"),
+    yet("--log-prompts-dir", One, "logs of prompts"),
+    no("--log-colors", ON_OFF, NO_LOG),
+    no("--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", Switch, NO_LOG),
+    is("-v --verbose --log-verbose", Switch, "--verbose"),
+    no("-lv --verbosity --log-verbosity", One, "--verbose shows more"),
+    // llama.cpp: sampling
+    yet("--samplers --sampler-seq --sampling-seq", One, "samplers in another order"),
+    is("-s --seed", One, "--seed"),
+    is("--ignore-eos", Switch, "--ignore-eos"),
+    is("--temp --temperature", One, "--temperature"),
+    is("--top-k", One, "--top-k"),
+    is("--top-p", One, "--top-p"),
+    is("--min-p", One, "--min-p"),
+    yet("--top-nsigma --top-n-sigma", One, "top-n-sigma sampling"),
+    yet("--xtc-probability --xtc-threshold", One, "XTC sampling"),
+    is("--typical --typical-p", One, "--typical-p"),
+    is("--repeat-last-n", One, "--repeat-last-n"),
+    is("--repeat-penalty", One, "--repeat-penalty"),
+    is("--presence-penalty", One, "--presence-penalty"),
+    is("--frequency-penalty", One, "--frequency-penalty"),
+    yet("--dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n", One, "DRY sampling"),
+    yet("--dry-sequence-breaker", One, "DRY sampling"),
+    yet("--adaptive-target --adaptive-decay", One, "adaptive-p sampling"),
+    yet("--dynatemp-range --dynatemp-exp", One, "dynamic temperatures"),
+    yet("--mirostat --mirostat-lr --mirostat-ent", One, "Mirostat sampling"),
+    is("-l --logit-bias", One, "--logit-bias"),
+    yet("--grammar --grammar-file -j --json-schema -jf --json-schema-file", One, GRAMMARS),
+    no("-bs --backend-sampling", Switch, "tokens are drawn by the engine"),
+    // llama.cpp: conversations
+    yet("--server-base", One, "a client of other servers"),
+    no("--display-prompt --no-display-prompt", Switch, "only a terminal shows the prompt before the text"),
+    no("-co --color", ON_OFF, "a terminal shows styles, unless NO_COLOR is set"),
+    no("-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram", One, "one conversation has one cache"),
+    yet("--context-shift", Switch, "context shift"),
+    no("--no-context-shift", Switch, "a text ends when the context is full"),
+    is("-sys --system-prompt", One, "--system"),
+    instead("-sysf --system-prompt-file", One, "--system \"$(cat FILE)\" reads it"),
+    no("-ptc --print-token-count", One, TIMINGS),
+    yet("--prompt-cache", One, "saved caches"),
+    yet("--prompt-cache-all --prompt-cache-ro", Switch, "saved caches"),
+    is("-r --reverse-prompt", One, "--stop"),
+    yet("-sp --special", Switch, "the texts of control tokens in an answer"),
+    of(&["run", "chat"], no("-cnv --conversation", Switch, "a model with a chat template answers with it")),
+    instead("-cnv --conversation", Switch, "inkstone chat is the conversation"),
+    of(&["complete"], no("-no-cnv --no-conversation", Switch, "complete continues the text as it is")),
+    of(&["run"], is("-no-cnv --no-conversation", Switch, "--raw")),
+    instead("-no-cnv --no-conversation", Switch, "inkstone complete continues a text as it is"),
+    no("-st --single-turn", Switch, "a prompt that is given gets one answer"),
+    of(&["chat"], no("-i --interactive -if --interactive-first", Switch, "without a message, chat is a conversation")),
+    instead("-i --interactive -if --interactive-first", Switch, "inkstone chat is the conversation"),
+    no("-mli --multiline-input", Switch, "lines between \"\"\" and \"\"\" are one message"),
+    yet("--in-prefix-bos", Switch, "texts around each message"),
+    yet("--in-prefix --in-suffix", One, "texts around each message"),
+    no("--warmup --no-warmup", Switch, "no run goes before the first"),
+    yet("-gan --grp-attn-n -gaw --grp-attn-w", One, "grouped attention"),
+    yet("-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --image --audio --video", One, MEDIA),
+    yet("--image-min-tokens --image-max-tokens", One, MEDIA),
+    yet("--mmproj-auto", Switch, MEDIA),
+    no("--no-mmproj --no-mmproj-auto --mmproj-offload --no-mmproj-offload", Switch, "models read text only"),
+    instead("-o --output --output-file", One, "the text goes to standard output: > FILE"),
+    Row { names: "--chat-template-kwargs", value: One, meaning: Variables, commands: &[] },
+    no("--jinja --no-jinja", Switch, "every chat template is run as Jinja"),
+    no("--reasoning-format", One, TEXT),
+    instead("-rea --reasoning --think", ON_OFF, THINKING),
+    instead("--reasoning-effort --reasoning-budget --reasoning-budget-message", One, THINKING),
+    instead("--reasoning-preserve --no-reasoning-preserve", Switch, THINKING),
+    instead("--chat-template", One, "--template FILE reads a template from a file"),
+    is("--chat-template-file", One, "--template"),
+    no("--skip-chat-parsing --no-skip-chat-parsing", Switch, TEXT),
+    no("--simple-io", Switch, "lines are edited on a terminal only"),
+    // llama.cpp: speculative decoding
+    yet("--spec-draft-hf -hfd -hfrd --hf-repo-draft --spec-draft-model -md --model-draft", One, DRAFT),
+    yet("--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", One, DRAFT),
+    yet("--spec-draft-threads -td --threads-draft", One, DRAFT),
+    yet("--spec-draft-threads-batch -tbd --threads-batch-draft", One, DRAFT),
+    yet("--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft", One, DRAFT),
+    yet("--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft", One, DRAFT),
+    yet("--spec-draft-poll --poll-draft --spec-draft-poll-batch --poll-batch-draft", One, DRAFT),
+    yet("--spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft", One, DRAFT),
+    yet("--spec-draft-cpu-strict-batch --cpu-strict-batch-draft", One, DRAFT),
+    yet("--spec-draft-prio-batch --prio-batch-draft", One, DRAFT),
+    yet("--spec-draft-override-tensor -otd --override-tensor-draft", One, DRAFT),
+    yet("--spec-draft-cpu-moe -cmoed --cpu-moe-draft", Switch, DRAFT),
+    yet("--spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft", One, DRAFT),
+    yet("--spec-draft-n-max --spec-draft-n-min --spec-draft-p-split --draft-p-split", One, DRAFT),
+    yet("--spec-draft-p-min --draft-p-min", One, DRAFT),
+    yet("--spec-draft-backend-sampling --no-spec-draft-backend-sampling", Switch, DRAFT),
+    yet("--spec-draft-device -devd --device-draft", One, DRAFT),
+    yet("--spec-draft-ngl -ngld --gpu-layers-draft --n-gpu-layers-draft", One, DRAFT),
+    yet("--draft --draft-n --draft-max --draft-min --draft-n-min", One, DRAFT),
+    yet("--spec-default", Switch, "speculative decoding"),
+    yet("--spec-type", One, "speculative decoding"),
+    yet("--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match", One, "speculative decoding"),
+    yet("--spec-ngram-simple-size-n --spec-ngram-simple-size-m", One, "speculative decoding"),
+    yet("--spec-ngram-simple-min-hits", One, "speculative decoding"),
+    yet("--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m", One, "speculative decoding"),
+    yet("--spec-ngram-map-k-min-hits", One, "speculative decoding"),
+    yet("--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m", One, "speculative decoding"),
+    yet("--spec-ngram-map-k4v-min-hits", One, "speculative decoding"),
+    // ollama run
+    no("--nowordwrap", Switch, "lines are not wrapped"),
+    no("--keepalive", One, "a model is loaded for one command"),
+    no("--insecure", Switch, "inkstone never uses the network"),
+    yet("--format", One, GRAMMARS),
+    no("--hidethinking", Switch, TEXT),
+    yet("--truncate", Switch, EMBEDDINGS),
+    yet("--dimensions", One, EMBEDDINGS),
+    yet("--experimental --experimental-yolo --experimental-websearch --yolo -y", Switch, TOOLS),
+];
+
+/// Commands of Ollama that are none here, and what is said of them.
+pub(super) const COMMANDS: &[(&str, &str)] = &[
+    ("pull", DOWNLOADS),
+    ("push", "inkstone never uses the network"),
+    ("create", "a model is a GGUF file; --system and sampling options set what a Modelfile would"),
+    ("cp", "a model is a GGUF file, which can be copied"),
+    ("rm", "a model is a GGUF file, which can be removed"),
+    ("ps", "no server runs; a model is loaded for one command"),
+    ("stop", "no server runs; a model is loaded for one command"),
+    ("serve", "there is no server yet"),
+    ("start", "there is no server yet"),
+    ("signin", "inkstone never uses the network"),
+    ("signout", "inkstone never uses the network"),
+    ("launch", "there is no server yet"),
+];
