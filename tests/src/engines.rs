@@ -8,8 +8,8 @@ use inkstone::tensor::{DType, Progress, WeightSource};
 use inkstone_engine_cpu::{Cpu, Q8, Set};
 use std::sync::Arc;
 
-/// Makes an engine known that computes by the definitions, but for products: their activations are encoded as the CPU
-/// engine does it. What is left between the two is the order of sums in single precision. Returns its name.
+/// Registers an engine that computes with the definitions, except that the activations of products are encoded as in
+/// the CPU engine. The remaining difference is the order of sums in single precision. Returns its name.
 pub fn encoded() -> &'static str {
     let factory = |options: &EngineOptions| {
         let eval: ReferenceKernel = |op, step, ins| op.eval(step, ins);
@@ -54,8 +54,8 @@ impl Engine for Buckets {
     }
 }
 
-/// Makes the CPU engine known with these buckets of rows and of logit rows; the last of each is the most that a step may
-/// have. Returns its name.
+/// Makes the CPU engine known with these buckets of rows and of logit rows; the last of each is the most that a step
+/// may have. Returns its name.
 pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
     let name = format!("cpu {rows:?} {logit_rows:?}");
     let (rows, logit_rows) = (rows.to_vec(), logit_rows.to_vec());
@@ -69,7 +69,8 @@ pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
     name
 }
 
-/// Forbids definitions where `cargo xtask test no-eval` runs a test: it runs those of the CPU engine, which must do without.
+/// Makes definitions panic if `cargo xtask test no-eval` runs the test: it runs the tests of the CPU engine, which must
+/// not call them.
 pub fn forbid_eval_if_asked() {
     if std::env::var_os("INKSTONE_NO_EVAL").is_some() {
         inkstone::tensor::forbid_eval();

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// What is as wide as it is.
+/// The sizes of a model.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Layers.
@@ -21,7 +21,7 @@ pub struct Shape {
 /// Wide and shallow: little is computed, and a copy of any matrix shows.
 pub const SHALLOW: Shape = Shape { layers: 1, width: 2048, ffn: 57_344 };
 
-/// Narrow and deep: what lies between steps takes little memory.
+/// Narrow and deep: values between steps take little memory.
 pub const DEEP: Shape = Shape { layers: 24, width: 1024, ffn: 4096 };
 
 /// Its context.

@@ -1,4 +1,4 @@
-//! What the checks across crates share: where golden data lie, how they are read, how results are compared.
+//! Shared code of the checks across crates: it finds and reads golden data, and compares results.
 
 mod clock;
 mod engines;

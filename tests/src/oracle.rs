@@ -1,4 +1,4 @@
-//! Where golden data lie.
+//! The folders of golden data.
 
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ pub fn assets(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/inkstone/assets").join(name)
 }
 
-/// A file or folder of the golden data that lie outside the project: in the folder that `INKSTONE_ORACLE` names, or in
-/// `../shared/oracle` beside the workspace. `None`, with a line that says so, where it is not present.
+/// A file or folder of golden data outside of the project, in the folder that `INKSTONE_ORACLE` names, or in its
+/// default. If it is missing, this function prints a line and returns `None`.
 pub fn outside(path: &str) -> Option<PathBuf> {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracle");
     let folder = std::env::var_os("INKSTONE_ORACLE").map_or_else(default, PathBuf::from).join(path);

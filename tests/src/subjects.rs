@@ -1,4 +1,4 @@
-//! Models that several checks compute with, and what they are fed.
+//! Models that several checks use, with their inputs.
 
 use crate::{assets, json, oracle};
 use inkstone::kvcache::Format;

@@ -74,7 +74,7 @@ impl Tiny {
         let pieces: Vec<String> = (3..logits.len()).map(|i| format!("t{i} ")).collect();
         let mut tiny = Tiny::new(&pieces, 8, 1);
         assert_eq!(tiny.vocab, logits.len(), "three logits belong to the control tokens");
-        // A norm leaves rows of ones as they are, but for the rounding of its epsilon.
+        // A norm does not change rows of ones, except for the rounding of its epsilon.
         let row = |first: f32| (0..8).map(move |i| if i == 0 { first } else { 0.0 });
         let head: Vec<f32> = logits.iter().flat_map(|l| row(*l)).collect();
         let dims = [8, tiny.vocab as u64];
@@ -82,7 +82,7 @@ impl Tiny {
         tiny.tensor("output.weight", &dims, &head)
     }
 
-    /// What is in a file of F32 tensors.
+    /// Reads the tensors of a file in F32.
     ///
     /// # Panics
     /// If a tensor is of another type.
@@ -229,7 +229,7 @@ impl Tiny {
         Gguf::from_bytes(Arc::new(self.bytes()), "tiny").expect("a sound file")
     }
 
-    /// The model, on the reference engine: for what is refused before an engine has a part in it.
+    /// Opens the model on the reference engine, for errors that do not depend on the engine.
     pub fn open(&self) -> Result<Model> {
         self.open_on("reference")
     }

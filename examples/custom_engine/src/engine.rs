@@ -1,4 +1,4 @@
-//! The engine: what it can do, its memory, its weights, its queue.
+//! The engine: its capabilities, its memory, its weights, its queue.
 
 use crate::kernels;
 use crate::memory::Memory;
@@ -72,8 +72,8 @@ impl Engine for Plain {
     }
 }
 
-/// A weight where its source has it. [`WeightSlot::read`] has checked it; only words must be aligned to be read in place,
-/// which a source need not promise.
+/// A weight where its source has it. [`WeightSlot::read`] has checked it; only words must be aligned to be read in
+/// place, which a source need not promise.
 fn weight(source: &dyn WeightSource, slot: &WeightSlot) -> Result<Array> {
     let bytes = slot.read(source)?;
     let (dtype, cols) = (slot.ty.dtype, slot.ty.cols);

@@ -1,4 +1,5 @@
-//! The kernels. What the engine has no code for it computes by definition; its own kernels stand before that.
+//! The kernels. The engine computes ops without a kernel of its own by their definition; its own kernels precede the
+//! definitions in the table.
 
 use inkstone::compute::{Kernel, Numerics, Pattern};
 use inkstone::tensor::op::Arrays;

@@ -1,4 +1,4 @@
-//! An engine of one's own: [`engine`] is what it can do, [`memory`] its buffers, [`kernels`] its table of kernels and
+//! A custom engine: [`engine`] defines its capabilities, [`memory`] its buffers, [`kernels`] its table of kernels and
 //! [`program`] a plan that it runs. Once it is registered, every model can be opened on it by name.
 
 mod engine;

@@ -35,7 +35,7 @@ impl Memory {
         std::mem::replace(&mut *self.lock(), Array::from_u32(1, Vec::new()))
     }
 
-    /// What a step made of the words.
+    /// Stores the result of a step in the words.
     pub fn put_back(&self, state: Array) {
         *self.lock() = state;
     }

@@ -82,7 +82,7 @@ impl Program {
         Ok(())
     }
 
-    /// A weight as it was loaded, a state where it lies, another value as a copy.
+    /// An operand: a weight as it was loaded, a state in place, another value as a copy.
     fn operand(&self, arg: &Arg, sizes: &Sizes, consumed: bool) -> Result<Array> {
         let rows = arg.ty.rows.at(sizes);
         match arg.region {

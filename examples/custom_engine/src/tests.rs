@@ -1,4 +1,4 @@
-//! What every engine must hold: the conformance suite, and that it is an engine like the others.
+//! Tests for every engine: the conformance suite, and the agreement with other engines.
 
 use crate::engine::Plain;
 use inkstone::compute::{Engine, EngineOptions, Error, Usage, conformance};

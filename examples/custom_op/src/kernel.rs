@@ -7,11 +7,11 @@ use inkstone::tensor::step::StepError;
 use inkstone_engine_cpu::{Entry, Tile};
 use std::sync::Arc;
 
-/// Columns of a tile: enough that claiming one costs nothing beside it.
+/// Columns of a tile: enough to make the time of a claim negligible.
 const COLUMNS: usize = 1024;
 
-/// The row of the registry. Its arithmetic is the definition's, so that its bits are, too; a kernel that rounds otherwise
-/// names a numerics of its own.
+/// The row of the registry. Its arithmetic and therefore its bits are the same as in the definition; a kernel that
+/// rounds differently declares its own numerics.
 pub fn kernel() -> Kernel {
     Kernel {
         tiling: |_, _| Tiling { row_block: 1, col_block: COLUMNS },

@@ -28,7 +28,7 @@ pub fn generator(path: &str, engine: Arc<dyn Engine>, cap: Option<SoftCap>) -> R
     Ok(Generator::new(Arc::new(graph), tokenizer, engine, RunConfig::new(CONTEXT), Options::default())?)
 }
 
-/// Chosen rows to logits: as in a Llama, but for the last line.
+/// The graph from selected rows to logits, as in Llama except for the last line.
 fn head(c: &Config, weights: &dyn WeightSource, cap: SoftCap) -> Result<Graph, inkstone::graph::Error> {
     let t = Tracer::new("head", weights);
     let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, c.width)))?;

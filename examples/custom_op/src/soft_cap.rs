@@ -1,4 +1,4 @@
-//! The op: what it is called, which operands it takes, what it means.
+//! The op: its name, its operands, its meaning.
 
 use inkstone::tensor::op::{Cost, Mismatch, Operands};
 use inkstone::tensor::{Array, CustomOp, Sizes, Type, math};

@@ -1,4 +1,4 @@
-//! What holds of any op and its kernel: the kernel is the definition, and engines agree.
+//! Tests for any op and its kernel: the kernel agrees with the definition, and engines agree.
 
 use crate::model::generator;
 use crate::soft_cap::SoftCap;

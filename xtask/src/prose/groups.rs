@@ -33,15 +33,12 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
 const BEFORE: &[(&str, usize)] = &[
     ("README", 24),
     ("help", 15),
-    ("custom_engine", 6),
-    ("custom_op", 6),
     ("inkstone", 98),
     ("inkstone-cli", 113),
     ("inkstone-compute", 182),
     ("inkstone-engine-cpu", 386),
     ("inkstone-generate", 95),
     ("inkstone-tensor", 106),
-    ("inkstone-tests", 15),
     ("xtask", 137),
 ];
 
