@@ -86,3 +86,14 @@ fn announce(path: &Path) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_threads_than_cores_are_used() {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert_eq!([0, 1, cores, cores + 1, 1000].map(threads), [0, 1, cores, cores, cores]);
+    }
+}
