@@ -261,7 +261,9 @@ impl Generator {
         lock(&self.scheduler).pages()
     }
 
-    fn resolve(&self, options: &Options) -> Options {
+    /// The options that a request has: where it sets none, those of this generator, then of the model file, then the
+    /// [`Defaults`](crate::Defaults).
+    pub fn resolve(&self, options: &Options) -> Options {
         options.over(&self.options).over(&self.config.file).with_defaults(&self.config.defaults)
     }
 

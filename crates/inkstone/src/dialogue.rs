@@ -67,7 +67,7 @@ impl Dialogue {
 
     /// Removes the last question and its answer. Returns false if there is none.
     pub fn undo(&mut self) -> bool {
-        let last = self.messages.iter().rposition(|m| m.role() == "user");
+        let last = self.last_question();
         if let Some(last) = last {
             self.messages.truncate(last);
         }
@@ -80,13 +80,27 @@ impl Dialogue {
     /// # Errors
     /// Like [`Model::chat_stream`]. In this case the conversation does not change.
     pub fn ask(&mut self, text: &str, options: &Options) -> Result<Turn> {
-        let before = self.messages.clone();
-        self.messages.push(Message::user(text));
-        let turn = self.turn(options);
-        if turn.is_err() {
-            self.messages = before;
-        }
-        turn
+        let mut messages = self.messages.clone();
+        messages.push(Message::user(text));
+        self.turn_of(messages, options)
+    }
+
+    /// Asks the last question again and drops the messages after it. Returns `None` if there is no question.
+    ///
+    /// # Errors
+    /// Like [`Dialogue::ask`].
+    pub fn ask_again(&mut self, options: &Options) -> Result<Option<Turn>> {
+        let Some(last) = self.last_question() else { return Ok(None) };
+        self.turn_of(self.messages[..=last].to_vec(), options).map(Some)
+    }
+
+    /// Counts the tokens of the context that the conversation takes so far.
+    ///
+    /// # Errors
+    /// Like [`Model::chat_ids`].
+    pub fn tokens(&self, options: &Options) -> Result<usize> {
+        let conversation = Conversation::new(self.messages.clone()).answer(false);
+        Ok(self.model.chat_ids(&self.template, &conversation, options)?.len())
     }
 
     /// Adds the answer of the model, which may be incomplete if it was stopped.
@@ -94,6 +108,16 @@ impl Dialogue {
         // In the plain form an answer begins with the space after the colon.
         let text = if self.template.is_plain() { text.trim() } else { text };
         self.messages.push(Message::assistant(text));
+    }
+
+    /// Begins a turn with these messages, which become the conversation unless it fails.
+    fn turn_of(&mut self, messages: Vec<Message>, options: &Options) -> Result<Turn> {
+        let before = std::mem::replace(&mut self.messages, messages);
+        let turn = self.turn(options);
+        if turn.is_err() {
+            self.messages = before;
+        }
+        turn
     }
 
     fn turn(&mut self, options: &Options) -> Result<Turn> {
@@ -138,6 +162,10 @@ impl Dialogue {
         self.messages.drain(first..starts[forgotten]);
         let stream = self.model.answer_ids(&self.template, &prompt, &with_time_left(options, start))?;
         Ok(Turn { stream, prompt, forgotten })
+    }
+
+    fn last_question(&self) -> Option<usize> {
+        self.messages.iter().rposition(|m| m.role() == "user")
     }
 
     /// The index of the first turn, after the system message.

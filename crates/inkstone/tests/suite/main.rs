@@ -2,6 +2,7 @@
 #![cfg(feature = "embedded-model")]
 
 mod bench;
+mod dialogue;
 mod embedded;
 mod explain;
 mod float_mode;
