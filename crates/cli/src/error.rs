@@ -103,6 +103,9 @@ pub(crate) enum Error {
         /// What is wrong.
         message: String,
     },
+    /// A text in quotes whose end did not come.
+    #[error("standard input ends within a message; \"\"\" at the end of a line ends the message")]
+    OpenQuotes,
     /// The terminal's lines can't be edited.
     #[error("the terminal: {0}")]
     Terminal(#[from] rustyline::error::ReadlineError),

@@ -261,8 +261,8 @@ impl Generator {
         lock(&self.scheduler).pages()
     }
 
-    /// The options that a request has: where it sets none, those of this generator, then of the model file, then the
-    /// [`Defaults`](crate::Defaults).
+    /// The options in force for a request. An option that it does not set has its value from this generator, from the model
+    /// file, or from the [`Defaults`](crate::Defaults), in this order.
     pub fn resolve(&self, options: &Options) -> Options {
         options.over(&self.options).over(&self.config.file).with_defaults(&self.config.defaults)
     }

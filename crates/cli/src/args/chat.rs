@@ -41,6 +41,9 @@ pub(crate) struct DialogueArgs {
     /// Variable of the chat template, such as enable_thinking=false; may be given several times
     #[arg(long, value_name = "NAME=JSON", value_parser = super::template::variable)]
     pub(crate) template_var: Vec<(String, serde_json::Value)>,
+    /// Keeps no history of the lines that are typed
+    #[arg(long)]
+    pub(crate) no_history: bool,
     #[command(flatten)]
     pub(crate) limits: TemplateLimitArgs,
 }

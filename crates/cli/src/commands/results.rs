@@ -105,12 +105,17 @@ pub(super) fn summary(stream: &Stream, verbose: bool) {
     }
 }
 
-/// A line about the model.
-pub(super) fn describe(model: &Model, source: &ModelSource) {
-    let name = match source {
+/// The name of a model in messages.
+pub(super) fn model_name(source: &ModelSource) -> String {
+    match source {
         ModelSource::Embedded => "the built-in story model".to_string(),
         ModelSource::File(path) => path.display().to_string(),
-    };
+    }
+}
+
+/// A line about the model.
+pub(super) fn describe(model: &Model, source: &ModelSource) {
+    let name = model_name(source);
     let (engine, context) = (&model.engine().caps().name, model.config().context);
     let (tokenizer, vocabulary) = (model.tokenizer().model(), model.tokenizer().vocab_size());
     terminal::note(&format!(

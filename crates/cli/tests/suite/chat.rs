@@ -34,6 +34,23 @@ fn what_is_wrong_in_a_conversation_ends_a_pipe_with_its_code() {
     run_with_input(&["chat"], b"/set temperature x\n").refused(2, "temperature \"x\": allowed: 0 or above");
     run_with_input(&["chat"], b"/load no-such.json\n").refused(1, "no-such.json: can't read: ");
     run_with_input(&["chat"], b"a\xFFb\n").refused(1, "standard input: not UTF-8 at byte 1");
+    run_with_input(&["chat"], b"\"\"\"a\nb\n").refused(1, "standard input ends within a message");
+    run_with_input(&["chat"], b"/regen\n").refused(2, "there is no message to answer again");
+    run_with_input(&["chat"], b"/set parameter num_ctx 9\n").refused(2, "num_ctx is fixed during a conversation");
+}
+
+#[test]
+fn quotes_hold_lines_of_a_pipe_together_and_answers_are_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("saved.json");
+    let lines =
+        format!("/set num_predict 2\n\"\"\"Hello\r\n/quit\n\"\"\"\n/regen\n/save {}\n/exit\nnever", file.display());
+    let ran = run_with_input(&["chat", "--temp", "0"], lines.as_bytes()).succeeded();
+    let answers: Vec<_> = ran.text().lines().collect();
+    assert_eq!((answers.len(), answers[0]), (2, answers[1]));
+    let saved: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let said: Vec<_> = saved.iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(said, ["Hello\n/quit", answers[1]]);
 }
 
 /// What writes into a pipe may know nothing of commands, and Qwen3's switches are none.
@@ -48,7 +65,7 @@ fn lines_of_a_pipe_with_a_slash_and_no_command_are_messages() {
     let said = saved.iter().filter(|message| message["role"] == "user").map(|m| m["content"].as_str().unwrap());
     assert_eq!(said.collect::<Vec<_>>(), messages);
     let notes: Vec<_> = ran.stderr.lines().filter(|line| line.contains(" command")).collect();
-    assert_eq!(notes, ["note: /usr/bin is no command: the line is a message"]);
+    assert_eq!(notes, ["note: /usr/bin is not a command: the line is a message"]);
 }
 
 #[test]

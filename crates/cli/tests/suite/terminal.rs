@@ -10,18 +10,41 @@ const UP: &str = "\x1b[A";
 /// What stands before each line.
 const PROMPT: &str = "> ";
 
-/// Types each text when what it waits for is shown; all that `chat` has shown, and the exit code.
+/// Sent by the editor when a line is entered.
+const ENTERED: &str = "\x1b[?2004l";
+/// The note after the first Ctrl-C at the prompt.
+const WARNING: &str = "Ctrl-C again or Ctrl-D ends";
+
+/// Types each text after the text that it waits for; the output of `chat`, and the exit code.
 fn typed(arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
     on_terminal(&[&["chat"], arguments].concat(), steps, &[])
 }
 
+/// The same with a folder for state.
+fn typed_with_state(state: &Path, arguments: &[&str], steps: &[(&str, &str)]) -> Option<(String, i32)> {
+    on_terminal(&[&["chat"], arguments].concat(), steps, &[("XDG_STATE_HOME", state.to_str().unwrap())])
+}
+
 /// The same of any command, with variables of the environment.
 fn on_terminal(arguments: &[&str], steps: &[(&str, &str)], variables: &[(&str, &str)]) -> Option<(String, i32)> {
+    on_terminal_of(env!("CARGO_BIN_EXE_inkstone"), arguments, steps, variables)
+}
+
+/// The same of any program.
+fn on_terminal_of(
+    program: &str,
+    arguments: &[&str],
+    steps: &[(&str, &str)],
+    variables: &[(&str, &str)],
+) -> Option<(String, i32)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/type.py");
     let steps = serde_json::to_string(steps).unwrap();
     let mut python = Command::new("python3");
-    python.arg(script).arg(steps).arg(env!("CARGO_BIN_EXE_inkstone")).args(arguments);
-    let Ok(output) = python.env("TERM", "xterm").envs(variables.iter().copied()).output() else {
+    python.arg(script).arg(steps).arg(program).args(arguments);
+    // The history of the person who runs the tests stays as it is.
+    let home = tempfile::tempdir().unwrap();
+    python.env("TERM", "xterm").env("HOME", home.path()).env_remove("XDG_STATE_HOME");
+    let Ok(output) = python.envs(variables.iter().copied()).output() else {
         println!("not present: python3");
         return None;
     };
@@ -77,10 +100,6 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
     let Some((shown, code)) = typed(&[], &steps) else { return };
     assert_eq!(code, 0);
     assert_eq!(shown.matches("there is nothing to take back").count(), 2, "{shown}");
-    let contents = |file: &Path| {
-        let said: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        said.iter().map(|message| message["content"].as_str().unwrap().to_string()).collect::<Vec<_>>()
-    };
     assert_eq!(contents(&file), ["Be kind.", "Hello", "Hello! Shall I tell you a story?"]);
     assert_eq!(contents(&switched)[..2], ["Be kind.", "/no_think Hello"]);
     assert_eq!(contents(&end), ["Be kind.", "Hello", "Hello!"]);
@@ -102,6 +121,7 @@ fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
         (PROMPT, "Hello\r"),
         ("Shall I tell you a story?", ""),
         (PROMPT, CTRL_C),
+        (PROMPT, CTRL_C),
     ];
     let Some((shown, code)) = typed(&["--engine", "reference", "--temp", "0"], &steps) else { return };
     assert_eq!(code, 130, "{shown}");
@@ -114,6 +134,230 @@ fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
 fn ctrl_d_ends_a_conversation() {
     let Some((shown, code)) = typed(&[], &[(PROMPT, CTRL_D)]) else { return };
     assert_eq!(code, 0, "{shown}");
+}
+
+/// The messages of a saved conversation.
+fn contents(file: &Path) -> Vec<String> {
+    let said: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    said.iter().map(|message| message["content"].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn commands_of_other_programs_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let save = format!("/save {}\r", file.display());
+    let steps = [
+        (PROMPT, "/regen\r"),
+        ("error: there is no message to answer again", ""),
+        (PROMPT, "/?\r"),
+        ("/quit, /bye, /exit ", ""),
+        (PROMPT, "/set parameter num_ctx 4096\r"),
+        ("error: num_ctx is fixed during a conversation", ""),
+        (PROMPT, "/set parameter num_predict 4\r"),
+        (PROMPT, "/set top_k 3\r"),
+        (PROMPT, "/set system Be kind.\r"),
+        (PROMPT, "Tell me a story.\r"),
+        (PROMPT, "/show\r"),
+        ("architecture llama, context ", ""),
+        ("top-k 3, ", ""),
+        ("max-tokens 4", ""),
+        ("system message: \"Be kind.\"", ""),
+        ("messages: 3, ", ""),
+        (PROMPT, "/regen\r"),
+        (PROMPT, &save),
+        (PROMPT, "/clear\r"),
+        (PROMPT, "/undo\r"),
+        ("there is nothing to take back", ""),
+        (PROMPT, "/bye\r"),
+    ];
+    let Some((shown, code)) = typed(&[], &steps) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(contents(&file)[..2], ["Be kind.", "Tell me a story."]);
+    assert_eq!(contents(&file).len(), 3, "the old answer is dropped");
+}
+
+#[test]
+fn an_answer_that_is_made_again_has_another_seed() {
+    let seeds = |arguments: &[&str]| {
+        let steps = [(PROMPT, "Hello\r"), ("seed ", ""), (PROMPT, "/regen\r"), ("seed ", ""), (PROMPT, "/exit\r")];
+        let (shown, code) = typed(&[&["-v", "-n", "4"], arguments].concat(), &steps)?;
+        assert_eq!(code, 0, "{shown}");
+        let seed = |after: &str| after.split(',').next().unwrap().to_string();
+        Some(shown.split("tokens/s, seed ").skip(1).map(seed).collect::<Vec<_>>())
+    };
+    let Some(drawn) = seeds(&[]) else { return };
+    assert!(drawn.len() == 2 && drawn[0] != drawn[1], "{drawn:?}");
+    assert_eq!(seeds(&["--seed", "7"]).unwrap(), ["7", "7"]);
+}
+
+#[test]
+fn quotes_and_pastes_make_messages_of_several_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let save = format!("/save {}\r", file.display());
+    let steps = [
+        (PROMPT, "/set max-tokens 1\r"),
+        (PROMPT, "\"\"\"One\r"),
+        ("One", "  two\r"),
+        ("two", "\r/quit\"\"\"\r"),
+        (ENTERED, ""),
+        // Brackets around a paste (xterm's control sequences, "Bracketed Paste Mode").
+        (PROMPT, "\x1b[200~three\rfour\nfive\x1b[201~"),
+        ("five", "\r"),
+        (ENTERED, ""),
+        // The arrow brings all of it back.
+        (PROMPT, UP),
+        ("five", "!\r"),
+        (ENTERED, ""),
+        (PROMPT, "/system \"\"\"\rBe\rkind.\r\"\"\"\r"),
+        (ENTERED, ""),
+        (PROMPT, &save),
+        (PROMPT, "\"\"\"One\r"),
+        // It clears the message, and does not end the program, after it was typed.
+        ("One", CTRL_C),
+        (WARNING, ""),
+        (PROMPT, CTRL_D),
+    ];
+    let Some((shown, code)) = typed(&[], &steps) else { return };
+    assert_eq!(code, 0, "{shown}");
+    let said = contents(&file);
+    let wanted = ["Be\nkind.", "One\n  two\n\n/quit", "three\nfour\nfive", "three\nfour\nfive!"];
+    assert_eq!([&said[0], &said[1], &said[3], &said[5]], wanted);
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_clears_the_line_and_twice_ends() {
+    let steps = [
+        (PROMPT, "abc"),
+        ("abc", CTRL_C),
+        (WARNING, ""),
+        // A text was typed in between.
+        (PROMPT, "def"),
+        ("def", CTRL_C),
+        (WARNING, ""),
+        (PROMPT, "/nope\r"),
+        ("unknown command \"/nope\"", ""),
+        // A line was entered in between.
+        (PROMPT, CTRL_C),
+        (WARNING, ""),
+        (PROMPT, CTRL_C),
+    ];
+    let Some((shown, code)) = typed(&[], &steps) else { return };
+    assert_eq!(code, 130, "{shown}");
+    assert!(!shown.contains("defabc") && !shown.contains("abcdef"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn lines_of_an_earlier_conversation_come_back_and_only_their_user_reads_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let state = tempfile::tempdir().unwrap();
+    let (folder, file) = (state.path().join("inkstone"), state.path().join("inkstone/history"));
+    let say = |arguments: &[&str]| {
+        let steps = [(PROMPT, "/set max-tokens 1\r"), ("/set", ""), (PROMPT, CTRL_D)];
+        typed_with_state(state.path(), arguments, &steps)
+    };
+    let Some((shown, code)) = say(&["--no-history"]) else { return };
+    assert_eq!((code, file.exists(), folder.exists()), (0, false, false), "{shown}");
+    let (shown, _) = say(&[]).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "\"/set max-tokens 1\"\n", "{shown}");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(&folder)), (0o600, 0o700));
+    // The arrow brings it back, with one letter more.
+    let (shown, code) = typed_with_state(
+        state.path(),
+        &[],
+        &[
+            (PROMPT, UP),
+            ("/set max-tokens 1", "0\r"),
+            (PROMPT, UP),
+            ("/set max-tokens 10", ""),
+            ("", CTRL_C),
+            (PROMPT, CTRL_D),
+        ],
+    )
+    .unwrap();
+    assert_eq!(code, 0, "{shown}");
+    let kept = "\"/set max-tokens 1\"\n\"/set max-tokens 10\"\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
+    // Neither read nor written.
+    let steps =
+        [(PROMPT, "a"), ("a", UP), ("", CTRL_C), (PROMPT, "/nope\r"), ("unknown command", ""), (PROMPT, CTRL_D)];
+    let (shown, _) = typed_with_state(state.path(), &["--no-history"], &steps).unwrap();
+    assert!(!shown.contains("/set max"), "{shown}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
+}
+
+#[test]
+fn a_history_that_fails_is_told_once() {
+    let state = tempfile::tempdir().unwrap();
+    // A folder can't be made here.
+    std::fs::write(state.path().join("inkstone"), "").unwrap();
+    let steps = [
+        (PROMPT, "/nope\r"),
+        ("unknown command", ""),
+        (PROMPT, "/nope 2\r"),
+        ("unknown command", ""),
+        // Within the conversation lines come back all the same.
+        (PROMPT, UP),
+        ("/nope 2", "\r"),
+        (PROMPT, CTRL_D),
+    ];
+    let Some((shown, code)) = typed_with_state(state.path(), &[], &steps) else { return };
+    assert_eq!((code, shown.matches("note: no history: ").count()), (0, 1), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn answers_in_a_file_have_no_prompts() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers");
+    let script = format!("exec {} chat --temp 0 > {}", env!("CARGO_BIN_EXE_inkstone"), file.display());
+    let steps = [(PROMPT, "Hello\r"), (ENTERED, ""), (PROMPT, CTRL_D)];
+    let Some((shown, code)) = on_terminal_of("/bin/sh", &["-c", &script], &steps, &[]) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "Hello! Shall I tell you a story?\n");
+}
+
+#[test]
+fn lines_typed_ahead_of_the_prompt_are_not_lost() {
+    let steps = [
+        (PROMPT, "/set max-tokens 1\r/set top-k 3\rHello\r/show\r"),
+        ("top-k 3, ", ""),
+        ("messages: 2, ", ""),
+        (PROMPT, CTRL_D),
+    ];
+    let Some((shown, code)) = typed(&[], &steps) else { return };
+    assert_eq!(code, 0, "{shown}");
+}
+
+#[test]
+fn odd_input_and_a_resized_window_do_not_end_a_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let save = format!("/save {}\r", file.display());
+    let long = "word ".repeat(3000);
+    let paste = format!("\x1b[200~{}\x1b[201~\r", "日本 ".repeat(30_000));
+    let steps = [
+        (PROMPT, "/set max-tokens 1\r"),
+        (PROMPT, "Grüße, 日本 👩‍👩‍👧"),
+        ("👧", "\0resize 10 20"),
+        ("", "!\r"),
+        (PROMPT, "\0bytes 61ff620d"),
+        ("the line is dropped: it is not UTF-8", ""),
+        (PROMPT, "\0resize 40 120"),
+        // More than the context takes.
+        ("", &format!("{long}\r")),
+        ("error: ", ""),
+        (PROMPT, &paste),
+        ("error: ", ""),
+        (PROMPT, &save),
+        (PROMPT, CTRL_D),
+    ];
+    let Some((shown, code)) = typed(&["-c", "256"], &steps) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(contents(&file)[0], "Grüße, 日本 👩‍👩‍👧!");
 }
 
 #[test]

@@ -1,31 +1,35 @@
 //! The lines of a conversation: edited on a terminal, read from a pipe.
 
-use crate::Error;
+use super::history::{History, MAX_LINES};
+use super::quoted::is_open;
 use crate::commands::prompt::RULE;
 use crate::input;
+use crate::{Error, terminal};
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
-use rustyline::{Config, Editor};
-use std::io::{self, BufRead, IsTerminal};
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Behavior, Config, Context, Editor, Helper};
+use std::cell::Cell;
+use std::io::{self, BufRead, IsTerminal, Read};
 
-/// What stands before a line on a terminal.
+/// The prompt of a line on a terminal.
 const PROMPT: &str = "> ";
 
-/// What is said, line by line.
+/// The messages and commands, each a line or several in quotes.
 pub(super) enum Lines {
-    /// With the lines before at the arrow keys, for as long as the program runs.
-    Terminal(Box<Editor<(), MemHistory>>),
-    /// No line is longer than this.
+    Terminal(Box<Typed>),
+    /// No message is longer than this.
     Pipe(u64),
 }
 
 impl Lines {
-    /// Of standard input.
-    pub(super) fn new(limit: u64) -> Result<Lines, Error> {
+    /// Lines from standard input. With `keep` the editor recalls the lines of earlier conversations and stores new ones.
+    pub(super) fn new(limit: u64, keep: bool) -> Result<Lines, Error> {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            let config = Config::builder().auto_add_history(true).build();
-            let editor = Editor::with_history(config.clone(), MemHistory::with_config(&config))?;
-            Ok(Lines::Terminal(Box::new(editor)))
+            Ok(Lines::Terminal(Box::new(Typed::new(keep)?)))
         } else {
             Ok(Lines::Pipe(limit))
         }
@@ -36,25 +40,124 @@ impl Lines {
         matches!(self, Lines::Terminal(_))
     }
 
-    /// The next line, without its end; `None` at the end.
+    /// The next line without its end, or the next lines that quotes hold together; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<String>, Error> {
         match self {
-            Lines::Terminal(editor) => match editor.readline(PROMPT) {
-                Ok(line) => Ok(Some(line)),
-                Err(ReadlineError::Eof) => Ok(None),
-                Err(ReadlineError::Interrupted) => Err(Error::Interrupted),
-                Err(e) => Err(e.into()),
-            },
-            Lines::Pipe(limit) => read(io::stdin().lock(), *limit),
+            Lines::Terminal(typed) => typed.next(),
+            Lines::Pipe(limit) => read(&mut io::stdin().lock(), *limit),
         }
     }
 }
 
-fn read(reader: impl BufRead, limit: u64) -> Result<Option<String>, Error> {
+/// Lines that a person types, with the earlier ones at the arrow keys.
+pub(super) struct Typed {
+    editor: Editor<Watcher, MemHistory>,
+    history: Option<History>,
+}
+
+impl Typed {
+    fn new(keep: bool) -> Result<Typed, Error> {
+        // Standard output carries answers; where it is not the terminal, the prompt needs another way to it.
+        let shown = if io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
+        let config = Config::builder().max_history_size(MAX_LINES)?.behavior(shown).build();
+        let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config))?;
+        editor.set_helper(Some(Watcher::default()));
+        let mut typed = Typed { editor, history: History::of_user().filter(|_| keep) };
+        for line in typed.with_history(History::read).unwrap_or_default() {
+            typed.editor.add_history_entry(line)?;
+        }
+        Ok(typed)
+    }
+
+    fn next(&mut self) -> Result<Option<String>, Error> {
+        let mut warned = false;
+        loop {
+            match self.editor.readline(PROMPT) {
+                Ok(line) => {
+                    if !line.trim().is_empty() && self.editor.add_history_entry(&line)? {
+                        self.with_history(|history| history.add(&line));
+                    }
+                    return Ok(Some(line));
+                }
+                Err(ReadlineError::Eof) => return Ok(None),
+                // Ctrl-C has cleared the line. The second one in a row, without text in between, ends the program.
+                Err(ReadlineError::Interrupted) => {
+                    if warned && self.editor.helper().is_none_or(|line| line.is_empty.get()) {
+                        return Err(Error::Interrupted);
+                    }
+                    warned = true;
+                    terminal::note("Ctrl-C again or Ctrl-D ends");
+                }
+                Err(ReadlineError::Io(e)) if e.kind() == io::ErrorKind::InvalidData => {
+                    terminal::note("the line is dropped: it is not UTF-8");
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// Reads or writes the history. After a failure, which a note names, the conversation has no history.
+    fn with_history<T>(&mut self, f: impl FnOnce(&History) -> io::Result<T>) -> Option<T> {
+        let history = self.history.as_ref()?;
+        match f(history) {
+            Ok(value) => Some(value),
+            Err(e) => {
+                terminal::note(&format!("note: no history: {}: {e}", history.name()));
+                self.history = None;
+                None
+            }
+        }
+    }
+}
+
+/// Answers the questions of the editor about a line while it is typed.
+#[derive(Default)]
+struct Watcher {
+    is_empty: Cell<bool>,
+}
+
+impl Helper for Watcher {}
+impl Highlighter for Watcher {}
+
+impl Completer for Watcher {
+    type Candidate = String;
+}
+
+impl Hinter for Watcher {
+    type Hint = String;
+
+    /// Called after each change of the line.
+    fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
+        self.is_empty.set(line.is_empty());
+        None
+    }
+}
+
+impl Validator for Watcher {
+    /// Whether a line that was entered is whole.
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let open = is_open(context.input());
+        Ok(if open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+/// A line of a pipe, with the next ones while quotes are open.
+fn read(reader: &mut impl BufRead, limit: u64) -> Result<Option<String>, Error> {
+    let Some(mut lines) = read_line(reader, limit, 0)? else { return Ok(None) };
+    while is_open(&lines) {
+        lines.push('\n');
+        let line = read_line(reader, limit, lines.len() as u64)?;
+        lines.push_str(&line.ok_or(Error::OpenQuotes)?);
+    }
+    Ok(Some(lines))
+}
+
+/// A line of a message that has `before` bytes already.
+fn read_line(reader: &mut impl BufRead, limit: u64, before: u64) -> Result<Option<String>, Error> {
     let name = || "standard input".to_string();
     let mut bytes = Vec::new();
     // One byte more than the limit, and the line end.
-    let read = reader.take(limit.saturating_add(2)).read_until(b'\n', &mut bytes);
+    let read = reader.by_ref().take(limit.saturating_sub(before).saturating_add(2)).read_until(b'\n', &mut bytes);
     read.map_err(|source| Error::Read { name: name(), source })?;
     if bytes.is_empty() {
         return Ok(None);
@@ -65,7 +168,7 @@ fn read(reader: impl BufRead, limit: u64) -> Result<Option<String>, Error> {
             bytes.pop();
         }
     }
-    if bytes.len() as u64 > limit {
+    if before.saturating_add(bytes.len() as u64) > limit {
         return Err(Error::TextTooLong { name: name(), limit, rule: RULE });
     }
     input::text("standard input", &bytes).map(|text| Some(text.to_string()))
@@ -75,18 +178,29 @@ fn read(reader: impl BufRead, limit: u64) -> Result<Option<String>, Error> {
 mod tests {
     use super::*;
 
+    fn all(limit: u64, bytes: &[u8]) -> Result<Vec<String>, Error> {
+        let mut reader = bytes;
+        let mut lines = Vec::new();
+        while let Some(line) = read(&mut reader, limit)? {
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+
     #[test]
     fn lines_of_a_pipe_are_bounded_and_utf_8() {
-        let all = |bytes: &[u8]| {
-            let mut reader = bytes;
-            let mut lines = Vec::new();
-            while let Some(line) = read(&mut reader, 4)? {
-                lines.push(line);
-            }
-            Ok::<_, Error>(lines)
-        };
+        let all = |bytes| all(4, bytes);
         assert_eq!(all(b"ab\r\n\nabcd\nlast").unwrap(), ["ab", "", "abcd", "last"]);
         assert!(all(b"abcde\n").unwrap_err().to_string().starts_with("standard input: more than 4 bytes"));
         assert!(all(b"abc\xFF\n").unwrap_err().to_string().contains("not UTF-8 at byte 3"));
+    }
+
+    #[test]
+    fn quotes_hold_lines_of_a_pipe_together() {
+        let all = |bytes| all(12, bytes);
+        let lines = all(b"a\n\"\"\"b\r\n\nc\"\"\"\nd").unwrap();
+        assert_eq!(lines, ["a", "\"\"\"b\n\nc\"\"\"", "d"]);
+        assert!(all(b"\"\"\"\n1234\n6789\n").unwrap_err().to_string().contains("more than 12 bytes"));
+        assert!(matches!(all(b"\"\"\"b\nc\n"), Err(Error::OpenQuotes)));
     }
 }

@@ -1,20 +1,24 @@
 //! `chat`: answers messages, one or a conversation.
 
 mod command;
+mod history;
 mod lines;
+mod quoted;
 mod saved;
+mod set;
+mod show;
 
 use super::open;
 use super::profile;
 use super::prompt::{Prompt, most_bytes};
-use super::results::{Results, describe, summary};
+use super::results::{Results, describe, model_name, summary};
 use crate::args::{ChatArgs, DialogueArgs, ModelSource, OutputArgs, PromptSource, SamplingArgs};
 use crate::input::{self, Input};
 use crate::signals::Signals;
 use crate::{Error, terminal};
-use command::{Command, HELP};
+use command::{Command, help};
 use inkstone::text::MAX_SOURCE;
-use inkstone::{ChatTemplate, Dialogue, FinishReason, Model};
+use inkstone::{ChatTemplate, Dialogue, FinishReason, Model, Options};
 use lines::Lines;
 
 pub(crate) fn chat(args: &ChatArgs, signals: &Signals) -> Result<(), Error> {
@@ -64,14 +68,19 @@ impl<'a> Chat<'a> {
         dialogue.set_system(self.system);
         let sampling = self.args.sampling.clone();
         let one = message.is_some();
-        let mut conversation =
-            Conversation { dialogue, sampling, one, settings: self.dialogue, args: self.args, signals };
+        let mut conversation = Conversation {
+            model,
+            name: model_name(source),
+            dialogue,
+            sampling,
+            one,
+            settings: self.dialogue,
+            args: self.args,
+            signals,
+        };
         let result = match message {
-            Some(message) => {
-                let _watch = signals.watch();
-                conversation.answer(message)
-            }
-            None => conversation.go_on(model),
+            Some(message) => conversation.answer(Some(message)),
+            None => conversation.go_on(),
         };
         if self.args.profile {
             profile::print(model);
@@ -88,7 +97,7 @@ fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error>
     }
 }
 
-/// What is wrong with a model's template, and what helps.
+/// The error of a model's template, with the option that helps.
 fn advised(error: inkstone::Error) -> Error {
     match error {
         inkstone::Error::Text(error) => Error::of_template(error),
@@ -97,6 +106,9 @@ fn advised(error: inkstone::Error) -> Error {
 }
 
 struct Conversation<'a> {
+    model: &'a Model,
+    /// Of the model.
+    name: String,
     dialogue: Dialogue,
     sampling: SamplingArgs,
     /// There is one answer only.
@@ -108,18 +120,18 @@ struct Conversation<'a> {
 
 impl Conversation<'_> {
     /// Message after message, until the input ends.
-    fn go_on(&mut self, model: &Model) -> Result<(), Error> {
-        let mut lines = Lines::new(most_bytes(model))?;
+    fn go_on(&mut self) -> Result<(), Error> {
+        let mut lines = Lines::new(most_bytes(self.model), !self.settings.no_history)?;
         let terminal = lines.is_terminal();
         if terminal {
             terminal::note("/help lists the commands; Ctrl-D ends");
         }
         while let Some(line) = lines.next()? {
             let command = match Command::of(&line) {
-                // A person meant a command; what writes into a pipe may know of none.
+                // A person meant a command; a program that writes into a pipe may not know the commands.
                 Ok(Command::Unknown(word)) if terminal => Err(Command::unknown(word)),
                 Ok(Command::Unknown(word)) => {
-                    terminal::note(&format!("note: {word} is no command: the line is a message"));
+                    terminal::note(&format!("note: {word} is not a command: the line is a message"));
                     Ok(Command::Say(&line))
                 }
                 command => command,
@@ -127,12 +139,8 @@ impl Conversation<'_> {
             let result = match command {
                 Ok(Command::Quit) => return Ok(()),
                 Ok(Command::Say(text)) if text.trim().is_empty() => continue,
-                Ok(Command::Say(text)) => {
-                    let watch = self.signals.watch();
-                    let result = self.answer(text);
-                    drop(watch);
-                    result
-                }
+                Ok(Command::Say(text)) => self.answer(Some(text)),
+                Ok(Command::Regenerate) => self.answer(None),
                 Ok(command) => self.obey(&command),
                 Err(e) => Err(Error::Usage(e)),
             };
@@ -146,11 +154,24 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn answer(&mut self, message: &str) -> Result<(), Error> {
+    /// The options of the command line, with the changes of `/set`.
+    fn options(&self) -> Options {
         let mut options = self.sampling.options().cancel(self.signals.cancel());
         options.template_vars.clone_from(&self.settings.template_var);
         options.template_limits = self.settings.limits.limits();
-        let mut turn = self.dialogue.ask(message, &options).map_err(advised)?;
+        options
+    }
+
+    /// Answers a message, or without one the last message again. A signal ends the answer.
+    fn answer(&mut self, message: Option<&str>) -> Result<(), Error> {
+        let _watch = self.signals.watch();
+        let options = self.options();
+        let turn = match message {
+            Some(message) => self.dialogue.ask(message, &options).map(Some),
+            None => self.dialogue.ask_again(&options),
+        };
+        let nothing = || Error::Usage("there is no message to answer again".to_string());
+        let mut turn = turn.map_err(advised)?.ok_or_else(nothing)?;
         if turn.forgotten > 0 {
             let turns = match turn.forgotten {
                 1 => "turn is".to_string(),
@@ -174,10 +195,14 @@ impl Conversation<'_> {
 
     fn obey(&mut self, command: &Command<'_>) -> Result<(), Error> {
         match *command {
-            Command::Help => HELP.iter().for_each(|line| terminal::note(line)),
+            Command::Help => help().iter().for_each(|line| terminal::note(line)),
             Command::Reset => self.dialogue.reset(),
             Command::System(text) => self.dialogue.set_system(text),
-            Command::Set(line) => {
+            Command::Show => {
+                let lines = show::lines(&self.name, self.model, &self.dialogue, &self.options());
+                lines.iter().for_each(|line| terminal::note(line));
+            }
+            Command::Set(ref line) => {
                 let mut changed = self.sampling.clone();
                 crate::args::sampling_line(&mut changed, line).map_err(Error::Usage)?;
                 changed.check()?;
@@ -194,7 +219,7 @@ impl Conversation<'_> {
                     terminal::note("there is nothing to take back");
                 }
             }
-            Command::Say(_) | Command::Unknown(_) | Command::Quit => {}
+            Command::Say(_) | Command::Regenerate | Command::Unknown(_) | Command::Quit => {}
         }
         Ok(())
     }

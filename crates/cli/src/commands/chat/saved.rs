@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// A larger file is no conversation that a model could go on from.
+/// Bytes of the largest file: no model has the context for a longer conversation.
 const LARGEST: u64 = 16 << 20;
 
 /// Writes messages to a new file, or over one that is there.
@@ -17,7 +17,7 @@ pub(super) fn save(file: &str, messages: &[Message]) -> Result<(), Error> {
     let wrong = |source| Error::Write { file: file.to_string(), source };
     let mut json = serde_json::to_vec_pretty(&list).map_err(|e| wrong(e.into()))?;
     json.push(b'\n');
-    // What was saved before is there until the new file is whole.
+    // The file from before stays until the new one is whole.
     let temporary = format!("{file}.part");
     let written = File::create(&temporary)
         .and_then(|mut f| f.write_all(&json))

@@ -1,0 +1,63 @@
+//! `/set`: options by the names of the command line, and by Ollama's.
+
+use super::command::Command;
+
+/// Ollama's names of options that have another name here.
+const OTHER_NAMES: &[(&str, &str)] = &[("num-predict", "max-tokens")];
+
+/// Options that the program takes when it starts, under all their names.
+const FIXED: &[(&str, &str)] =
+    &[("num-ctx", "--ctx"), ("ctx", "--ctx"), ("num-thread", "--threads"), ("threads", "--threads")];
+
+/// `NAME VALUE`, `parameter NAME VALUE` or `system TEXT`.
+pub(super) fn parse(argument: &str) -> Result<Command<'_>, String> {
+    let (name, value) = first_word(argument);
+    match name {
+        "system" => Ok(Command::system(value)),
+        "parameter" if value.is_empty() => Err("/set parameter needs NAME VALUE".to_string()),
+        "parameter" => option(first_word(value)),
+        _ => option((name, value)),
+    }
+}
+
+/// A change of an option. Underscores in its name are dashes.
+fn option((given, value): (&str, &str)) -> Result<Command<'static>, String> {
+    let name = given.trim_start_matches('-').replace('_', "-");
+    if let Some((_, option)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
+        return Err(format!("{given} is fixed during a conversation; {option} sets it when the program starts"));
+    }
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name.as_str(), |(_, name)| name);
+    Ok(Command::Set(format!("{name} {value}").trim_end().to_string()))
+}
+
+fn first_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_the_names_of_both_programs() {
+        let cases = [
+            ("temperature 0.5", "temperature 0.5"),
+            ("parameter temperature 0.5", "temperature 0.5"),
+            ("parameter  top_k  40", "top-k 40"),
+            ("repeat_penalty 1.1", "repeat-penalty 1.1"),
+            ("--top-p 0.5", "top-p 0.5"),
+            ("parameter num_predict 5", "max-tokens 5"),
+            ("parameter stop two words", "stop two words"),
+            ("parameter seed", "seed"),
+        ];
+        for (typed, wanted) in cases {
+            assert_eq!(parse(typed), Ok(Command::Set(wanted.to_string())), "{typed}");
+        }
+        assert_eq!(parse("system"), Ok(Command::System(None)));
+        assert_eq!(parse("system Be  brief."), Ok(Command::System(Some("Be  brief."))));
+        assert_eq!(parse("parameter"), Err("/set parameter needs NAME VALUE".to_string()));
+        let fixed = "num_ctx is fixed during a conversation; --ctx sets it when the program starts";
+        assert_eq!(parse("parameter num_ctx 4096"), Err(fixed.to_string()));
+    }
+}
