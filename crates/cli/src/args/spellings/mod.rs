@@ -77,9 +77,12 @@ impl Understood {
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let text = argument.to_str().filter(|text| text.starts_with('-')).unwrap_or_default();
-            let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            let (typed, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            // llama.cpp takes --n_predict for --n-predict.
+            let dashed = typed.replace('_', "-");
+            let name = if typed.starts_with("--") { &dashed } else { typed };
             if let Some(own) = own(command, name) {
-                self.arguments.push(argument.clone());
+                self.arguments.push(text.replacen(typed, name, 1).into());
                 let value = if value.is_none() { value_of(own, &mut rest) } else { None };
                 self.arguments.extend(value);
             } else if let Some(row) = row(command, name) {

@@ -126,6 +126,10 @@ fn names_of_other_programs_become_ours() {
     assert_becomes("complete -no-cnv", "complete");
     assert_becomes("run --cache-type-k=f32", "run --kv-type=f32");
     assert_becomes("run --predict", "run --max-tokens");
+    assert_becomes(
+        "run --top_k 5 --ctx_size=8 --n_gpu_layers 9 --a_b --stop --a_b",
+        "run --top-k 5 --ctx-size=8 --a_b --stop --a_b",
+    );
     let (arguments, _) = understand(&["chat", "--chat-template-kwargs", "{\"a\": true, \"b\": \"c d\"}"]).unwrap();
     assert_eq!(arguments, ["chat", "--template-var=a=true", "--template-var=b=\"c d\""]);
 }
