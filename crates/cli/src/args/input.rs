@@ -38,6 +38,7 @@ impl InputArgs {
 
 /// How an answer is generated and written.
 #[derive(Args, Debug)]
+#[command(next_help_heading = None::<&'static str>)]
 pub(crate) struct OutputArgs {
     /// One JSON object for each piece of text; the last has finish, seed, usage and timings
     #[arg(long)]

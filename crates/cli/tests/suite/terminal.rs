@@ -1,4 +1,4 @@
-//! `chat` on a terminal: what a person types, and what is shown.
+//! `chat` and `run` on a terminal: the lines that a person types, and the output.
 
 use std::path::Path;
 use std::process::Command;
@@ -371,4 +371,24 @@ fn what_a_template_wrote_is_dim() {
     assert_eq!((shown.as_str(), code), (wanted, 0));
     let Some((plain, _)) = on_terminal(&arguments, &[], &[("NO_COLOR", "1")]) else { return };
     assert_eq!(plain, "<|startoftext|><|im_start|>user\r\nHello\\u{1b}[2J<|im_end|>\r\n");
+}
+
+#[test]
+fn run_on_a_terminal_is_a_conversation_for_a_model_with_a_template() {
+    let story = crate::common::story();
+    let story = story.to_str().unwrap();
+    let steps =
+        [(PROMPT, "/set temperature 0\r"), (PROMPT, "Hello\r"), ("Shall I tell you a story?", ""), (PROMPT, "/bye\r")];
+    let Some((shown, code)) = on_terminal(&["run", story], &steps, &[]) else { return };
+    assert_eq!(code, 0);
+    assert!(shown.contains("note: run uses the chat template of the model"), "{shown}");
+    // Without a template the text is typed, and Ctrl-D ends it.
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain.gguf");
+    crate::common::write_story_without_template(&plain);
+    let steps = [("Ctrl-D on a line of its own", "Once upon a time\r"), ("a time", CTRL_D), ("finish length", "")];
+    let arguments = ["run", plain.to_str().unwrap(), "-n", "3", "--seed", "1"];
+    let Some((shown, code)) = on_terminal(&arguments, &steps, &[]) else { return };
+    assert_eq!(code, 0);
+    assert!(shown.contains("(the file has no chat template)"), "{shown}");
 }
