@@ -35,6 +35,8 @@ mod wait;
 mod weights;
 
 pub use engine::Cpu;
+#[doc(hidden)]
+pub use isa::set_streams;
 pub use isa::{FloatMode, Set};
 pub use kernels::{BF16, F32, Q8, Q8_WHOLE};
 pub use lines::LINES4;

@@ -1,5 +1,7 @@
 //! How far ahead of itself a product asks for its weight: a matter of the processor, not of its instructions.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 /// Where what is asked for comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cache {
@@ -71,6 +73,25 @@ const PROCESSORS: [Processor; 4] = [
     ("AuthenticAMD", [24, 25], Some(false), Far::new([512, 768, 4 * KB, KB], [Cache::Once, Cache::Second], 4)),
     ("AuthenticAMD", [26, u32::MAX], None, Far::new([6 * KB, 8 * KB, 8 * KB, 4 * KB], [Cache::Once; 2], 1)),
 ];
+
+/// What tests have instead of this machine's [`Far::streams`], unless it is 0.
+static STREAMS_OF_TESTS: AtomicUsize = AtomicUsize::new(0);
+
+/// For tests: from now on one or two rows go through so many panels side by side, up to [`STREAMS`], as on the processors
+/// for which the table has that number; 0 is the number of this machine. No result depends on it.
+#[doc(hidden)]
+pub fn set_streams(streams: usize) {
+    STREAMS_OF_TESTS.store(streams, Ordering::Relaxed);
+}
+
+/// How many panels one or two rows go through side by side, where the set can.
+pub(crate) fn streams() -> usize {
+    match STREAMS_OF_TESTS.load(Ordering::Relaxed) {
+        0 => far().streams,
+        streams => streams,
+    }
+    .min(STREAMS)
+}
 
 /// What suits this machine.
 #[inline]

@@ -11,7 +11,9 @@ mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use far::{Ahead, Cache, STREAMS, far};
+#[doc(hidden)]
+pub use far::set_streams;
+pub(crate) use far::{Ahead, Cache, STREAMS, far, streams};
 pub use floats::Floats;
 pub use lanes::{F16x, LANES};
 pub use pairs::Pairs;

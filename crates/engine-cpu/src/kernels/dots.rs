@@ -43,6 +43,8 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     const PARTS: usize;
     /// How many times 16 sums fit into registers, beside what is added to them.
     const SUMS: usize;
+    /// See [`Floats::RARE`](crate::isa::Floats::RARE).
+    const RARE: bool;
 
     /// Sums of nothing.
     fn none(self) -> Self::Sums;
@@ -116,7 +118,7 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     fn all<I: Isa, const W: usize>(self, isa: I, turned: &Turned, memory: &mut Vec<scratch::Line>) {
         let few = self.x.count() <= FEW;
         if const { T::PARTS == 1 } {
-            if few {
+            if const { T::RARE } || few {
                 isa.run(AtOnce::<T, W, LINES>(self));
             } else if const { T::SUMS >= 6 * SIDE } {
                 isa.run(InBlocks::<T, W, 6, TALL, 4, LINES>(self, 128));

@@ -89,7 +89,8 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
         None => Activations::of(&parts.operand(parts.products[0].ins[0]), rows.clone()),
     };
     if tile.first {
-        prepare::<I>(x, tile.shared, prepared);
+        let weights = parts.products.iter().map(|product| parts.weight(product).w.ty.dtype);
+        prepare::<I>(x, tile.shared, weights, prepared);
     }
 
     let (cols, size) = (out.cols.clone(), rows.len() * out.cols.len());

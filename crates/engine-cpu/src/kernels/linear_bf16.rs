@@ -45,6 +45,7 @@ impl<I: Pairs> Terms<1> for Both<I> {
     type Sums = <I::Set as Floats>::F;
     const PARTS: usize = 1;
     const SUMS: usize = I::Set::SUMS;
+    const RARE: bool = I::Set::RARE;
 
     #[inline(always)]
     fn none(self) -> Self::Sums {

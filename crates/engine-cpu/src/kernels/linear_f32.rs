@@ -67,6 +67,7 @@ macro_rules! terms {
             type Sums = I::F;
             const PARTS: usize = I::PARTS;
             const SUMS: usize = I::SUMS;
+            const RARE: bool = I::RARE;
 
             #[inline(always)]
             fn none(self) -> I::F {

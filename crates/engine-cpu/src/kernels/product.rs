@@ -72,7 +72,7 @@ impl Buffers {
     pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
         [&mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
         self.work.reserve(floats)?;
-        room(self.prepared.encoded.words(), floats.saturating_mul(2))?;
+        self.prepared.encoded.reserve(floats)?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
 }
@@ -99,10 +99,15 @@ pub(super) struct Weight<'a> {
     pub(super) bias: Option<View<'a>>,
 }
 
-/// What products of a step have in common, made once a worker, if not all of them have made it.
-pub(super) fn prepare<I: Words>(x: Activations, shared: Option<SharedSide>, prepared: &mut Prepared) {
+/// What products of a step, with weights of these types, have in common, made once a worker, if not all of them have made it.
+pub(super) fn prepare<I: Words>(
+    x: Activations,
+    shared: Option<SharedSide>,
+    weights: impl Iterator<Item = DType>,
+    prepared: &mut Prepared,
+) {
     match x.dtype {
-        dtype if ENCODED.contains(&dtype) && shared.is_none() => prepared.encoded.pack::<I>(x),
+        dtype if ENCODED.contains(&dtype) && shared.is_none() => prepared.encoded.pack::<I>(x, weights),
         DType::F32 => prepared.floats.pack::<I>(x),
         _ => {}
     }
@@ -136,7 +141,7 @@ pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let results = first(results, out.rows.len() * out.cols.len());
     let x = Activations::of(&tile.ins[0], out.rows.clone());
     if tile.first {
-        prepare::<I>(x, tile.shared, prepared);
+        prepare::<I>(x, tile.shared, std::iter::once(weight.w.ty.dtype), prepared);
     }
     columns::<I>(x, tile.shared, prepared, &weight, out.cols.clone(), work, results);
     put(out, results);

@@ -14,20 +14,20 @@ fn weight(dtype: DType, bytes: Vec<u8>) -> Weight {
     Weight { dtype, k: K, rows: N, bytes: Arc::new(bytes) }
 }
 
-fn random(seed: &mut u64) -> u8 {
+pub fn random(seed: &mut u64) -> u8 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 56) as u8
 }
 
 /// Dtypes of activations, what kernels of them are called, and when they are there.
-const ENCODINGS: [(DType, &str, Accuracy); 2] =
+pub const ENCODINGS: [(DType, &str, Accuracy); 2] =
     [(DType::Q8_A, "linear.q8", Accuracy::Precise), (DType::Q8_B, "linear.q8_256", Accuracy::Fast)];
 
 /// The results of a product, by row. All NaN are one: which payload a sum of them has is not defined.
 fn product(set: Set, layout: Layout, encoding: usize, weight: &Weight, x: &[u8], rows: usize) -> Vec<u32> {
     let (dtype, kernel, accuracy) = ENCODINGS[encoding];
     let kernel = format!("{kernel}.{}", set.name());
-    let way = Way { set, layout, kernel: &kernel, dtype, accuracy };
+    let way = Way { set, layout, kernel: &kernel, dtype, accuracy, columns: 32 };
     let y = products::product(&way, weight, x, rows).unwrap();
     let bits = |y: u32| if f32::from_bits(y).is_nan() { f32::NAN.to_bits() } else { y };
     y.into_iter().map(bits).collect()
@@ -37,7 +37,7 @@ fn product(set: Set, layout: Layout, encoding: usize, weight: &Weight, x: &[u8],
 const ROWS: usize = 26;
 
 /// The formats that products take, with each encoding of activations.
-fn formats() -> impl Iterator<Item = (&'static DTypeInfo, usize)> {
+pub fn formats() -> impl Iterator<Item = (&'static DTypeInfo, usize)> {
     let all = DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some() && i.block > 1);
     let whole = [DType::Q4_K, DType::Q5_K, DType::Q6_K].map(|dtype| (dtype.info(), 1));
     all.map(|info| (info, 0)).chain(whole)
@@ -140,7 +140,12 @@ fn plans_that_name_wrong_kernels_are_refused_before_anything_runs() {
     ];
     for (name, wanted) in cases {
         let (set, layout, accuracy) = (Set::Portable, Layout::FILE, Accuracy::Precise);
-        match products::product(&Way { set, layout, kernel: name, dtype: DType::Q8_A, accuracy }, &f16, &[], 1) {
+        match products::product(
+            &Way { set, layout, kernel: name, dtype: DType::Q8_A, accuracy, columns: 32 },
+            &f16,
+            &[],
+            1,
+        ) {
             Err(Error::BadPlan { fault, .. }) => assert_eq!(fault, wanted),
             other => panic!("{name}: {other:?}"),
         }

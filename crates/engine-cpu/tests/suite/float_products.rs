@@ -26,7 +26,7 @@ fn product((set, layout): (Set, Layout), weight: &Weight, dtype: DType, x: &[u8]
         DType::BF16 => (Accuracy::Fast, "linear.bf16".to_owned()),
         _ => (Accuracy::Precise, format!("linear.f32.{}", set.name())),
     };
-    products::product(&Way { set, layout, kernel: &kernel, dtype, accuracy }, weight, x, rows).unwrap()
+    products::product(&Way { set, layout, kernel: &kernel, dtype, accuracy, columns: 32 }, weight, x, rows).unwrap()
 }
 
 /// Rows of a step at once.

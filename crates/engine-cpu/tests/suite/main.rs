@@ -9,5 +9,6 @@ mod products;
 mod regions;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod side_by_side;
 mod tiles;
 mod unseen;

@@ -20,6 +20,9 @@ pub trait Floats: Isa {
     const PARTS: usize;
     /// Vectors that registers hold at once, beside some to work with.
     const SUMS: usize;
+    /// Whether the platform has other sets for nearly all machines: then kernels are compiled for one row at a time on this one,
+    /// since each further shape takes long to compile.
+    const RARE: bool = false;
 
     /// Lanes as they lie in memory.
     fn floats(self, lanes: &F16x) -> Self::F;

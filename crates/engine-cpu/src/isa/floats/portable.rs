@@ -24,6 +24,7 @@ impl Floats for Portable {
     type Part = F;
     const PARTS: usize = 1;
     const SUMS: usize = 2;
+    const RARE: bool = cfg!(target_arch = "x86_64");
 
     lanewise! {
         floats(lanes: &F16x; i) -> f32 = lanes[i];

@@ -49,6 +49,7 @@ impl Words for Avx2 {
     /// Not even two products of 8 bits fit into 16.
     const WIDE: u32 = 8;
     const SHORT: bool = true;
+    const BY_BITS: bool = true;
     const BLOCK_SUMS: bool = Set::Avx2.has_block_sums();
 
     halfwise! {

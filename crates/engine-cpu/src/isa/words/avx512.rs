@@ -32,6 +32,7 @@ impl Words for Avx512 {
     const ONCE: bool = false;
     const WIDE: u32 = 9;
     const SHORT: bool = false;
+    const BY_BITS: bool = false;
     const BLOCK_SUMS: bool = Set::Avx512.has_block_sums();
 
     simply! {

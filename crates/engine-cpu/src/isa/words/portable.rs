@@ -1,22 +1,19 @@
 //! Plain Rust.
 
 use super::{Products, Words};
-use crate::isa::{F16x, LANES, Portable, Set};
+use crate::isa::{F16x, Floats, LANES, Portable, Set};
 
 #[inline(always)]
 fn each<const N: usize>(f: impl Fn(usize) -> u32) -> [u32; N] {
     std::array::from_fn(f)
 }
 
-/// Whether other sets are the rule: then this one should be little code, which takes long to compile.
-const RARE: bool = cfg!(target_arch = "x86_64");
-
 impl Words for Portable {
     type W = [u32; LANES];
     type Dots = [u32; LANES];
 
-    const DIRECT: usize = if RARE { 0 } else { 1 };
-    const SIDE: usize = if RARE { 1 } else { 4 };
+    const DIRECT: usize = if Portable::RARE { 0 } else { 1 };
+    const SIDE: usize = if Portable::RARE { 1 } else { 4 };
     const PANELS: usize = 1;
     const WHOLE: usize = 0;
     const KEEPS: bool = true;
@@ -24,6 +21,7 @@ impl Words for Portable {
     const ONCE: bool = false;
     const WIDE: u32 = 8;
     const SHORT: bool = false;
+    const BY_BITS: bool = false;
     const BLOCK_SUMS: bool = Set::Portable.has_block_sums();
 
     #[inline(always)]

@@ -19,7 +19,7 @@ use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
-use tiles::{Next, QUERIES, Rows, Values};
+use tiles::{Next, Rows, Values, most};
 
 /// Positions in a block.
 pub(super) const BLOCK: usize = 64;
@@ -127,9 +127,22 @@ impl<'a> Head<'a> {
         self.formats[1].padded() / LANES
     }
 
-    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says.
+    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says. A function of its own, which
+    /// several kernels have in common.
     #[inline(always)]
     pub(super) fn attend<'f, I: Floats>(
+        &self,
+        isa: I,
+        queries: &Queries,
+        rows: &[Row],
+        places: &Places,
+        floats: &'f mut [f32],
+    ) -> Result<Seen<'f>, StepError> {
+        isa.run(OfRows { isa, head: self, queries, rows, places, floats })
+    }
+
+    #[inline(always)]
+    fn attend_rows<'f, I: Floats>(
         &self,
         isa: I,
         queries: &Queries,
@@ -190,20 +203,42 @@ impl<'a> Head<'a> {
             row += run.max(1);
             while first < end {
                 let left = end - first;
-                let count = left.div_ceil(left.div_ceil(QUERIES));
+                let count = left.div_ceil(left.div_ceil(most::<I>()));
                 let next = if is_first { sight.next(&self.caches) } else { [Next::NONE; 2] };
-                match count {
-                    1 => isa.run(TileOf::<I, 1> { isa, call: &call, first, next, seen }),
-                    2 => isa.run(TileOf::<I, 2> { isa, call: &call, first, next, seen }),
-                    3 => isa.run(TileOf::<I, 3> { isa, call: &call, first, next, seen }),
-                    4 => isa.run(TileOf::<I, 4> { isa, call: &call, first, next, seen }),
-                    5 => isa.run(TileOf::<I, 5> { isa, call: &call, first, next, seen }),
-                    _ => isa.run(TileOf::<I, QUERIES> { isa, call: &call, first, next, seen }),
+                macro_rules! tile {
+                    ($($n:literal)*) => {
+                        match count {
+                            $($n if const { $n <= most::<I>() } => {
+                                isa.run(TileOf::<I, $n> { isa, call: &call, first, next, seen });
+                            })*
+                            count => unreachable!("{count} of {} queries at most", most::<I>()),
+                        }
+                    };
                 }
+                tile!(1 2 3 4 5 6);
                 first += count;
                 is_first = false;
             }
         }
+    }
+}
+
+/// See [`Head::attend`].
+struct OfRows<'c, 'a, 'f, I> {
+    isa: I,
+    head: &'c Head<'a>,
+    queries: &'c Queries<'c>,
+    rows: &'c [Row],
+    places: &'c Places<'c>,
+    floats: &'f mut [f32],
+}
+
+impl<'f, I: Floats> Body for OfRows<'_, '_, 'f, I> {
+    type Output = Result<Seen<'f>, StepError>;
+
+    #[inline(always)]
+    fn call(self) -> Result<Seen<'f>, StepError> {
+        self.head.attend_rows(self.isa, self.queries, self.rows, self.places, self.floats)
     }
 }
 

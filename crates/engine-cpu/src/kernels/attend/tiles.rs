@@ -9,6 +9,11 @@ use std::ops::Range;
 /// Most queries of a tile.
 pub(super) const QUERIES: usize = 6;
 
+/// The same on a set.
+pub(super) const fn most<I: Floats>() -> usize {
+    if I::RARE { 1 } else { QUERIES }
+}
+
 /// Whether registers hold the sums of that many queries with all vectors of a block, or with as many of columns. If not,
 /// tiles are of one vector.
 const fn is_wide<I: Floats>() -> bool {

@@ -94,11 +94,26 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
             return;
         }
         let count = self.w[0].lines.len();
-        let w = self.w.map(|w| rest(w.rest, 0));
-        let x = self.x.map(|x| std::array::from_fn(|at| rest(x, count * LINES + at)));
+        // No closures: each of these would be a function of its own for every number of rows of every dtype.
+        let (mut w, mut x) = ([[0; LINE]; SIDE], [[[0; LINE]; LINES]; C]);
+        for (line, row) in w.iter_mut().zip(&self.w) {
+            *line = rest(row.rest, 0);
+        }
+        for (lines, row) in x.iter_mut().zip(self.x) {
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = rest(row, count * LINES + at);
+            }
+        }
+        let (mut lines, mut values) = ([&w[0]; SIDE], [&x[0]; C]);
+        for r in 1..SIDE {
+            lines[r] = &w[r];
+        }
+        for c in 1..C {
+            values[c] = &x[c];
+        }
         let mut here = some(sums);
         for part in 0..T::PARTS {
-            here = add(self.terms, x.each_ref(), w.each_ref(), here, part);
+            here = add(self.terms, values, lines, here, part);
         }
         put(here, sums);
     }
@@ -181,8 +196,8 @@ fn add<T: Terms<LINES>, const C: usize, const LINES: usize>(
     sums
 }
 
-/// Line `i` of some bytes, with zeros beyond their end.
-#[inline(always)]
+/// Line `i` of some bytes, with zeros beyond their end. Compiled once: it is called for the last line of a row.
+#[inline(never)]
 pub(super) fn rest(bytes: &[u8], i: usize) -> Line {
     let mut line = [0; LINE];
     let bytes = bytes.get(i * LINE..).unwrap_or_default();

@@ -4,7 +4,7 @@
 mod blocks;
 mod table;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 
 pub(super) use table::*;
 
@@ -106,6 +106,11 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
 
 /// A format: how the groups of a column of its blocks are unpacked.
 pub(super) trait Format: Copy {
+    /// The format that stands for all of its kind where groups are unpacked already, and the set has the same code for values of any
+    /// number of bits: scales and minima are as here, and so are offset and groups as far as anything but data depends on them.
+    type Like: Format;
+    /// Whether it is used so much that some numbers of rows have code of their own: see [`Blocks`](super::linear_q8::Blocks).
+    const COMMON: bool = false;
     /// Groups of 32 in a block.
     const GROUPS: usize;
     /// Bytes of a block.

@@ -17,10 +17,10 @@ macro_rules! each {
     }};
 }
 
-/// Groups, bytes, bits and offset of a block, and what is not as usual; then the functions of [`Format`], of which blocks of
+/// [`Format::Like`], then groups, bytes, bits and offset of a block, and what is not as usual; then the functions of [`Format`], of which blocks of
 /// one group have no scales.
 macro_rules! format {
-    ($name:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $constant:ident: $ty:ty = $value:expr)*;
+    ($name:ident like $like:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $constant:ident: $ty:ty = $value:expr)*;
      head |$b:ident| $head:expr;
      words |$w:ident, $h:ident, $first:ident, $i:ident| $words:expr;
      scale |$s:ident, $sh:ident, $sj:ident| $scale:expr;
@@ -28,6 +28,7 @@ macro_rules! format {
         #[derive(Clone, Copy)]
         pub(in super::super) struct $name<const WHOLE: bool = false>;
         impl<const WHOLE: bool> Format for $name<WHOLE> {
+            type Like = $like<WHOLE>;
             const WHOLE: bool = WHOLE;
             const GROUPS: usize = $groups;
             const BYTES: usize = $bytes;
@@ -98,9 +99,9 @@ macro_rules! format {
 
 /// A format whose blocks are of one group.
 macro_rules! small {
-    ($name:ident, $bytes:literal, $bits:literal, $offset:literal $(, $constant:ident: $ty:ty = $value:expr)*;
+    ($name:ident like $like:ident, $bytes:literal, $bits:literal, $offset:literal $(, $constant:ident: $ty:ty = $value:expr)*;
      head |$b:ident| $head:expr; words |$w:ident, $i:ident| $words:expr) => {
-        format!($name, 1, $bytes, $bits, $offset $(, $constant: $ty = $value)*;
+        format!($name like $like, 1, $bytes, $bits, $offset $(, $constant: $ty = $value)*;
             head |$b| $head;
             words |$w, _head, _first, $i| $w.alone($words);
             scale |b, _head, _j| b.isa.splat(1);
@@ -108,16 +109,16 @@ macro_rules! small {
     };
 }
 
-small!(Q4_0, 18, 4, 8; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.nibbles(32, i));
-small!(Q4_1, 20, 4, 0, MINIMUM: bool = true;
+small!(Q4_0 like Q4_0, 18, 4, 8, COMMON: bool = true; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.nibbles(32, i));
+small!(Q4_1 like Q4_1, 20, 4, 0, MINIMUM: bool = true;
     head |b| b.plain(b.halves(0), b.halves(32)); words |b, i| b.nibbles(64, i));
-small!(Q5_0, 22, 5, 16; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.with_fifths(96, 32, i));
-small!(Q5_1, 24, 5, 0, MINIMUM: bool = true;
+small!(Q5_0 like Q4_0, 22, 5, 16; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.with_fifths(96, 32, i));
+small!(Q5_1 like Q4_1, 24, 5, 0, MINIMUM: bool = true;
     head |b| b.plain(b.halves(0), b.halves(32)); words |b, i| b.with_fifths(128, 64, i));
-small!(Q8_0, 34, 8, 128; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.words(32 + 64 * i));
-small!(Iq4Nl, 18, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
+small!(Q8_0 like Q8_0, 34, 8, 128, COMMON: bool = true; head |b| b.plain(b.halves(0), b.none()); words |b, i| b.words(32 + 64 * i));
+small!(Iq4Nl like Q8_0, 18, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
     head |b| b.plain(b.halves(0), b.none()); words |b, i| b.nibbles(32, i));
-small!(Mxfp4, 17, 5, 12, TABLE: Option<&'static [u8; 16]> = Some(&TWICE);
+small!(Mxfp4 like Q4_0, 17, 5, 12, TABLE: Option<&'static [u8; 16]> = Some(&TWICE);
     head |b| {
         // Half of 2^(e - 127): the numbers of the table are doubled.
         let mut d = [0.0; LANES];
@@ -131,7 +132,7 @@ small!(Mxfp4, 17, 5, 12, TABLE: Option<&'static [u8; 16]> = Some(&TWICE);
     };
     words |b, i| b.nibbles(16, i));
 
-format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usize = 4, SHIFTS: [u32; 4] = [0, 2, 0, 2];
+format!(Q2K like Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usize = 4, SHIFTS: [u32; 4] = [0, 2, 0, 2];
     head |b| {
         let scale = each!(b, |i| b.byte_bits(b.words(64 + 64 * i), 0, 15));
         let minimum = each!(b, |i| b.byte_bits(b.words(64 + 64 * i), 4, 15));
@@ -143,7 +144,7 @@ format!(Q2K, 8, 84, 2, 0, HALVES: bool = true, MINIMUM: bool = true, SHARED: usi
     };
     scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, head, j| b.signed_byte(&head.minimum, j));
-format!(Q3K, 8, 110, 3, 4, HALVES: bool = true, SHARED: usize = 4;
+format!(Q3K like Q6K, 8, 110, 3, 4, HALVES: bool = true, SHARED: usize = 4;
     head |b| {
         let scale = each!(b, |i| {
             let low = b.byte_bits(b.words(32 + i % 2 * 64), i as u32 / 2 * 4, 15);
@@ -167,7 +168,7 @@ format!(Q3K, 8, 110, 3, 4, HALVES: bool = true, SHARED: usize = 4;
     };
     scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, _head, _j| b.isa.splat(0));
-format!(Q4K, 8, 144, 4, 0, MINIMUM: bool = true, SHARED: usize = 2, SHIFTS: [u32; 4] = [0, 4, 0, 0];
+format!(Q4K like Q4K, 8, 144, 4, 0, COMMON: bool = true, MINIMUM: bool = true, SHARED: usize = 2, SHIFTS: [u32; 4] = [0, 4, 0, 0];
     head |b| {
         let (d, m) = (b.halves(0), b.minus(b.halves(32)));
         let [scale, minimum] = b.six_bits(64);
@@ -180,7 +181,7 @@ format!(Q4K, 8, 144, 4, 0, MINIMUM: bool = true, SHARED: usize = 2, SHIFTS: [u32
     };
     scale |b, head, j| b.byte(&head.scale, j);
     minimum |b, head, j| b.byte(&head.minimum, j));
-format!(Q5K, 8, 176, 5, 0, MINIMUM: bool = true, UPPER: bool = true, SHARED: usize = 2;
+format!(Q5K like Q4K, 8, 176, 5, 0, COMMON: bool = true, MINIMUM: bool = true, UPPER: bool = true, SHARED: usize = 2;
     head |b| {
         let (d, m) = (b.halves(0), b.minus(b.halves(32)));
         let [scale, minimum] = b.six_bits(64);
@@ -194,7 +195,7 @@ format!(Q5K, 8, 176, 5, 0, MINIMUM: bool = true, UPPER: bool = true, SHARED: usi
     };
     scale |b, head, j| b.byte(&head.scale, j);
     minimum |b, head, j| b.byte(&head.minimum, j));
-format!(Q6K, 8, 210, 6, 32, HALVES: bool = true, SHARED: usize = 4;
+format!(Q6K like Q6K, 8, 210, 6, 32, COMMON: bool = true, HALVES: bool = true, SHARED: usize = 4;
     head |b| {
         let scale = each!(b, |i| b.words(32 + 64 * i));
         b.scaled(b.halves(0), b.none(), scale, scale)
@@ -211,7 +212,7 @@ format!(Q6K, 8, 210, 6, 32, HALVES: bool = true, SHARED: usize = 4;
     };
     scale |b, head, j| b.signed_byte(&head.scale, j);
     minimum |b, _head, _j| b.isa.splat(0));
-format!(Iq4Xs, 8, 136, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
+format!(Iq4Xs like Q8_0, 8, 136, 8, 128, TABLE: Option<&'static [u8; 16]> = Some(&CODES);
     head |b| {
         let words = [b.words(64), b.wide(32), b.isa.splat(0), b.isa.splat(0)];
         b.scaled(b.halves(0), b.none(), words, words)

@@ -3,7 +3,7 @@ use crate::isa::Portable;
 use crate::panel::{ROWS, pack};
 
 /// The next of some bytes that a seed gives.
-pub(in crate::kernels) fn random(seed: &mut u64) -> u8 {
+fn random(seed: &mut u64) -> u8 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 56) as u8
 }

@@ -105,7 +105,7 @@ impl<'a> SharedSide<'a> {
     pub(super) fn form<I: Words>(self, form: Form) -> Side<'a> {
         let place = self.before.places(self.rows).find(|(made, _)| *made == form);
         let Some((_, place)) = place else { unreachable!("{form:?} is made before, not {:?}", self.before.forms) };
-        Side { blocks: Blocks::of::<I>(self.rows, self.before.count), words: &self.words[place] }
+        Side { blocks: Blocks::of::<I>(self.rows, self.before.count, true), words: &self.words[place] }
     }
 }
 
@@ -117,7 +117,7 @@ fn form<I: Words, F: Format>() -> Form {
 fn run<I: Words>(before: &Before, x: Activations, cell: Cell, parts: &mut [ViewMut]) {
     for (form, part) in before.forms.iter().zip(parts) {
         let (form, words) = (*form, part.row::<u32>(0));
-        let blocks = Blocks::of::<I>(cell.all, before.count);
+        let blocks = Blocks::of::<I>(cell.all, before.count, true);
         match I::detect() {
             Some(isa) => isa.run(Pack { isa, x, blocks, cell: &cell, form, words }),
             None => Portable.run(Pack { isa: Portable, x, blocks, cell: &cell, form, words }),

@@ -53,15 +53,18 @@ pub(super) fn panels<I: Words, F: Format>(
         for (row, n, blocks) in x.runs() {
             let sums = &mut sums[row * wide..][..blocks * n * wide];
             macro_rules! run {
-                ($x:ty, $n:literal) => {{
+                ($f:ty, $x:ty, $n:literal) => {{
                     let (x, sums) = (x.groups::<$n, $x>(from, count, row, blocks), sums.as_chunks_mut::<$n>().0);
-                    isa.run(Many { isa, unpacked, x, count, asks: &mut asks, sums, format: PhantomData::<F> });
+                    isa.run(Many { isa, unpacked, x, count, asks: &mut asks, sums, format: PhantomData::<$f> });
                 }};
                 ($n:literal) => {
+                    // Compiled once for all formats of a kind, where what is unpacked is used in the same way.
                     if const { is_wide::<I, F>() } {
-                        run!(Wide<$n>, $n);
+                        run!(F::Like, Wide<$n>, $n);
+                    } else if const { I::BY_BITS } {
+                        run!(F, Columns<$n>, $n);
                     } else {
-                        run!(Columns<$n>, $n);
+                        run!(F::Like, Columns<$n>, $n);
                     }
                 };
             }

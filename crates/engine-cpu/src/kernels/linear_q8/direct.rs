@@ -2,7 +2,7 @@
 
 use super::super::formats::{Format, Head, Packed, each_group};
 use super::shared::{self, Column, far, fits, part};
-use super::side::{Columns, GROUPS, Side};
+use super::side::{Columns, GROUPS, Side, has_code};
 use super::step::{InRegisters, OfPanel, load, step, store};
 use crate::isa::{self, Ahead, Body, Cache, F16x, LANES, Quads, STREAMS, Words};
 use crate::panel::ROWS;
@@ -37,7 +37,7 @@ impl<'a, I: Words, F: Format> Quads<I> for Asking<'a, I, F> {
 /// How many panels so many rows go through at once.
 #[inline(always)]
 pub(super) fn streams<I: Words, F: Format>(rows: usize) -> usize {
-    if is_side_by_side::<I, F>(rows) { isa::far().streams.min(STREAMS) } else { 1 }
+    if is_side_by_side::<I, F>(rows) { isa::streams() } else { 1 }
 }
 
 /// Whether some panels can go through so many rows side by side.
@@ -71,7 +71,7 @@ pub(super) fn panels<I: Words, F: Format>(
             macro_rules! rows {
                 ($($n:literal)*) => {
                     match rows {
-                        $($n if const { $n <= I::DIRECT } => {
+                        $($n if const { has_code::<I, F>($n) } => {
                             let x = &x.groups::<$n, Columns<$n>>(0, all, row, 1)[groups.clone()];
                             let sums = &mut sums[row * count..].as_chunks_mut().0[..count];
                             let work = Few { isa, panels, first: from, x, ahead, sums, format: PhantomData::<F> };

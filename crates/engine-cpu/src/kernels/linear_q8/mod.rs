@@ -22,7 +22,7 @@ mod unpacked;
 
 pub(crate) use before::{Before, SharedSide};
 pub(super) use own::OwnSide;
-use side::{Form, Side};
+use side::{Form, Side, has_code};
 pub(super) use unpacked::Unpacked;
 
 use super::decoded::decode_row;
@@ -72,11 +72,9 @@ pub(super) enum Sides<'a> {
 }
 
 impl Sides<'_> {
-    fn rows(&self) -> usize {
-        match self {
-            Sides::Own(side) => side.rows(),
-            Sides::Shared(side) => side.rows,
-        }
+    /// Whether each group of a weight is used as soon as it is unpacked. All workers put only many rows side by side.
+    fn are_direct(&self) -> bool {
+        matches!(self, Sides::Own(side) if side.blocks.direct)
     }
 
     /// Whether they have one scale for a whole block.
@@ -100,11 +98,20 @@ pub(super) fn columns<I: Words>(mut x: Sides, weight: &Weight, cols: Range<usize
     with_format!(weight.w.ty.dtype, x.are_whole(), run::<I>(&mut x, weight, cols, work, out))
 }
 
+/// Whether all of these formats have code for each number of few rows: see [`Format::COMMON`].
+fn are_common<I: Words>(whole: bool, mut weights: impl Iterator<Item = DType>) -> bool {
+    weights.all(|dtype| with_format!(dtype, whole, is_common::<I>()))
+}
+
+fn is_common<I: Words, F: Format>() -> bool {
+    has_code::<I, F>(side::FEW[1])
+}
+
 /// Not inlined: compiled once for each format and set.
 fn run<I: Words, F: Format>(x: &mut Sides, weight: &Weight, cols: Range<usize>, work: &mut Work, out: &mut [f32]) {
     match I::detect() {
         Some(isa) => {
-            let direct = x.rows() <= I::DIRECT;
+            let direct = x.are_direct();
             let x = x.form::<I>(Form::of::<I, F>(direct));
             isa.run(Call { isa, x, direct, weight, cols, work, out, format: PhantomData::<F> });
         }

@@ -1,18 +1,20 @@
 //! Activations of a few rows, which each worker puts side by side for itself: that is less than to wait for others.
 
 use super::super::product::{Activations, first};
-use super::WHOLE;
 use super::side::{
     BLOCKS, Block, Blocks, FEW, Form, GROUP, Side, Start, WIDE, WORDS, pack, put_start, widen, with_rows,
 };
+use super::{WHOLE, are_common};
 use crate::isa::{Body, Isa, Portable, Words};
+use crate::scratch::room;
+use inkstone_tensor::{DType, NoMemory};
 
 /// Encoded activations of a step, made once a worker.
 #[derive(Default)]
 pub(in super::super) struct OwnSide {
     /// Whether they have one scale for a whole block.
     pub(super) whole: bool,
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     start: Start,
     columns: Vec<u32>,
     /// The same in the other form, if a format wanted it.
@@ -21,25 +23,22 @@ pub(in super::super) struct OwnSide {
 }
 
 impl OwnSide {
-    pub(in super::super) fn words(&mut self) -> &mut Vec<u32> {
-        &mut self.columns
+    /// Room for rows of no more than so many values together.
+    pub(in super::super) fn reserve(&mut self, values: usize) -> Result<(), NoMemory> {
+        room(&mut self.columns, values.saturating_mul(2))?;
+        room(&mut self.wide, values)
     }
 
-    /// Puts rows of `Q8_A` or `Q8_B` side by side.
-    pub(in super::super) fn pack<I: Words>(&mut self, x: Activations) {
-        self.blocks = Blocks::of::<I>(x.count(), x.row_bytes() / GROUP);
+    /// Puts rows of `Q8_A` or `Q8_B` side by side, for products with weights of these types.
+    pub(in super::super) fn pack<I: Words>(&mut self, x: Activations, weights: impl Iterator<Item = DType>) {
         self.whole = x.dtype() == WHOLE;
+        self.blocks = Blocks::of::<I>(x.count(), x.row_bytes() / GROUP, are_common::<I>(self.whole, weights));
         (self.start, self.is_wide) = (Start::None, false);
         let columns = first(&mut self.columns, self.blocks.rows * self.blocks.count * WORDS);
         match I::detect() {
             Some(isa) => isa.run(Pack { isa, x, blocks: self.blocks, columns }),
             None => Portable.run(Pack { isa: Portable, x, blocks: self.blocks, columns }),
         }
-    }
-
-    /// Rows of the step.
-    pub(super) fn rows(&self) -> usize {
-        self.blocks.rows
     }
 
     /// All of it in one form.

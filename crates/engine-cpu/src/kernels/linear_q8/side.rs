@@ -24,6 +24,16 @@ pub(super) const GROUPS: usize = 8;
 pub(super) const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 pub(super) const FEW: [usize; 4] = [8, 4, 2, 1];
 
+/// Whether a block of so many of [`FEW`] has code for a format.
+pub(super) const fn has_code<I: Words, F: Format>(rows: usize) -> bool {
+    rows <= I::DIRECT && (F::COMMON || is_for_all(rows))
+}
+
+/// Whether it has code for every format.
+const fn is_for_all(rows: usize) -> bool {
+    matches!(rows, 1 | 8)
+}
+
 /// Calls the macro with the number of rows that a block has, as a constant: one of these, and no more than so many.
 macro_rules! with_rows {
     ($rows:expr, $most:expr, $call:ident: $($n:literal)*) => {
@@ -158,7 +168,9 @@ impl Form {
     }
 }
 
-/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other.
+/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other. Rows are
+/// few up to [`Words::DIRECT`]; with weights that are not [`Format::COMMON`] only one or eight, since code for each number of few
+/// rows takes long to compile: others take that of many.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Blocks {
     /// Rows of the step.
@@ -168,6 +180,8 @@ pub(super) struct Blocks {
     /// Groups of a row, and how many lie together.
     pub(super) count: usize,
     together: usize,
+    /// Whether rows are few.
+    pub(super) direct: bool,
 }
 
 /// Some groups of some rows that lie side by side.
@@ -182,16 +196,16 @@ pub(super) struct Block {
 }
 
 impl Blocks {
-    /// Of so many rows with so many groups each, on a set.
-    pub(super) fn of<I: Words>(rows: usize, count: usize) -> Blocks {
+    /// Of so many rows with so many groups each, on a set, for weights of common formats or of any.
+    pub(super) fn of<I: Words>(rows: usize, count: usize, common: bool) -> Blocks {
         // As many as the set does that will be run on.
         let (direct, side) = match I::detect() {
             Some(_) => (I::DIRECT, I::SIDE),
             None => (Portable::DIRECT, Portable::SIDE),
         };
-        let few = rows <= direct;
+        let few = rows <= direct && (common || is_for_all(rows));
         let (sizes, most, together) = if few { (&FEW[..], direct, count.max(1)) } else { (&BLOCKS[..], side, GROUPS) };
-        Blocks { rows, sizes: &sizes[sizes.partition_point(|n| *n > most)..], count, together }
+        Blocks { rows, sizes: &sizes[sizes.partition_point(|n| *n > most)..], count, together, direct: few }
     }
 
     /// All blocks, as they lie.

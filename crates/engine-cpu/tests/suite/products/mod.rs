@@ -35,6 +35,8 @@ pub struct Way<'a> {
     /// Of the activations.
     pub dtype: DType,
     pub accuracy: Accuracy,
+    /// Columns of a tile.
+    pub columns: usize,
 }
 
 impl Way<'_> {
@@ -57,8 +59,8 @@ impl Way<'_> {
             arg(Region::Weight(0), w, 1, false),
             arg(Region::Port(Port::Logits), y, 2, true),
         ];
-        let col_blocks = weight.rows.div_ceil(32);
-        let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: 32, col_blocks };
+        let col_blocks = weight.rows.div_ceil(self.columns);
+        let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: self.columns, col_blocks };
         let kernel = self.kernel.to_owned();
         let step = Step { op: Linear.into(), kernel, args: args.into_iter().collect(), grid, refused: vec![] };
         let interface = Interface {
