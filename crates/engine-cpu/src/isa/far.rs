@@ -74,17 +74,17 @@ const PROCESSORS: [Processor; 4] = [
     ("AuthenticAMD", [26, u32::MAX], None, Far::new([6 * KB, 8 * KB, 8 * KB, 4 * KB], [Cache::Once; 2], 1)),
 ];
 
-/// What tests have instead of this machine's [`Far::streams`], unless it is 0.
+/// Replaces [`Far::streams`] of this machine in tests, unless it is 0.
 static STREAMS_OF_TESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// For tests: from now on one or two rows go through so many panels side by side, up to [`STREAMS`], as on the processors
-/// for which the table has that number; 0 is the number of this machine. No result depends on it.
+/// For tests: from now on one or two rows go through this many panels side by side, up to [`STREAMS`], as on processors with
+/// this number in the table. 0 restores the number of this machine. No result depends on it.
 #[doc(hidden)]
 pub fn set_streams(streams: usize) {
     STREAMS_OF_TESTS.store(streams, Ordering::Relaxed);
 }
 
-/// How many panels one or two rows go through side by side, where the set can.
+/// The number of panels that one or two rows go through side by side, if the set supports it.
 pub(crate) fn streams() -> usize {
     match STREAMS_OF_TESTS.load(Ordering::Relaxed) {
         0 => far().streams,

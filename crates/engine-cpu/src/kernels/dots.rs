@@ -43,7 +43,7 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     const PARTS: usize;
     /// How many times 16 sums fit into registers, beside what is added to them.
     const SUMS: usize;
-    /// See [`Floats::RARE`](crate::isa::Floats::RARE).
+    /// [`Floats::RARE`](crate::isa::Floats::RARE) of the set.
     const RARE: bool;
 
     /// Sums of nothing.

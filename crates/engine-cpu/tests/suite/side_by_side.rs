@@ -1,5 +1,5 @@
 //! One or two rows of a step go through several panels of a weight at once on some processors. Every number of panels gives the
-//! same bits, here for all of them on every processor.
+//! same bits; the test covers all numbers on any processor.
 
 use crate::equal_bits::{ENCODINGS, formats, random};
 use crate::products::{self, Way, Weight};
@@ -41,7 +41,7 @@ fn panels_side_by_side_give_the_bits_of_one_after_the_other() {
             let alone = product(1);
             assert!(alone.iter().any(|y| f32::from_bits(*y).is_finite()), "{}", info.name);
             for streams in 2..=4 {
-                assert_eq!(product(streams), alone, "{} times {dtype}: {rows} rows, {streams} panels", info.name);
+                assert!(product(streams) == alone, "{} times {dtype}: {rows} rows, {streams} panels", info.name);
             }
         }
     }

@@ -20,8 +20,8 @@ pub trait Floats: Isa {
     const PARTS: usize;
     /// Vectors that registers hold at once, beside some to work with.
     const SUMS: usize;
-    /// Whether the platform has other sets for nearly all machines: then kernels are compiled for one row at a time on this one,
-    /// since each further shape takes long to compile.
+    /// Whether nearly all machines of the platform have another set. Kernels of this one are then compiled for one row at a time
+    /// only, because each shape takes long to compile.
     const RARE: bool = false;
 
     /// Lanes as they lie in memory.

@@ -84,7 +84,7 @@ pub trait Words: Floats {
     /// Whether products are added in 16 bits where that is right, see [`Products::wrap`]: then a word of what sums begin with has
     /// the offset's part of bytes 0 and 1 in its low half, that of 2 and 3 in the upper.
     const SHORT: bool;
-    /// Whether sums of products are made in another way for values of other bits: see [`Words::dots`].
+    /// Whether the code of sums of products depends on the number of bits of the values: see [`Words::dots`].
     const BY_BITS: bool;
     /// See [`Set::has_block_sums`](super::Set::has_block_sums).
     const BLOCK_SUMS: bool;

@@ -127,8 +127,8 @@ impl<'a> Head<'a> {
         self.formats[1].padded() / LANES
     }
 
-    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says. A function of its own, which
-    /// several kernels have in common.
+    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says. A separate function, which
+    /// several kernels share.
     #[inline(always)]
     pub(super) fn attend<'f, I: Floats>(
         &self,

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Most queries of a tile.
 pub(super) const QUERIES: usize = 6;
 
-/// The same on a set.
+/// The same for a set.
 pub(super) const fn most<I: Floats>() -> usize {
     if I::RARE { 1 } else { QUERIES }
 }

@@ -94,7 +94,7 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
             return;
         }
         let count = self.w[0].lines.len();
-        // No closures: each of these would be a function of its own for every number of rows of every dtype.
+        // Without closures, which would become separate functions for every number of rows of every dtype.
         let (mut w, mut x) = ([[0; LINE]; SIDE], [[[0; LINE]; LINES]; C]);
         for (line, row) in w.iter_mut().zip(&self.w) {
             *line = rest(row.rest, 0);
@@ -196,7 +196,7 @@ fn add<T: Terms<LINES>, const C: usize, const LINES: usize>(
     sums
 }
 
-/// Line `i` of some bytes, with zeros beyond their end. Compiled once: it is called for the last line of a row.
+/// Line `i` of some bytes, with zeros beyond their end. Compiled once, because it is needed only for the last line of a row.
 #[inline(never)]
 pub(super) fn rest(bytes: &[u8], i: usize) -> Line {
     let mut line = [0; LINE];

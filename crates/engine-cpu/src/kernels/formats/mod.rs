@@ -106,10 +106,10 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
 
 /// A format: how the groups of a column of its blocks are unpacked.
 pub(super) trait Format: Copy {
-    /// The format that stands for all of its kind where groups are unpacked already, and the set has the same code for values of any
-    /// number of bits: scales and minima are as here, and so are offset and groups as far as anything but data depends on them.
+    /// The format whose code this one shares where groups are already unpacked, if the set has the same code for any number of
+    /// bits: its scales and minima are of the same kind, and all other differences are in the data.
     type Like: Format;
-    /// Whether it is used so much that some numbers of rows have code of their own: see [`Blocks`](super::linear_q8::Blocks).
+    /// Whether it is common: two and four rows then have their own code, other formats use the code of many rows.
     const COMMON: bool = false;
     /// Groups of 32 in a block.
     const GROUPS: usize;

@@ -58,7 +58,7 @@ pub(super) fn panels<I: Words, F: Format>(
                     isa.run(Many { isa, unpacked, x, count, asks: &mut asks, sums, format: PhantomData::<$f> });
                 }};
                 ($n:literal) => {
-                    // Compiled once for all formats of a kind, where what is unpacked is used in the same way.
+                    // Compiled once for all formats whose unpacked groups are used in the same way.
                     if const { is_wide::<I, F>() } {
                         run!(F::Like, Wide<$n>, $n);
                     } else if const { I::BY_BITS } {

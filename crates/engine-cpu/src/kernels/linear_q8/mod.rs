@@ -72,7 +72,7 @@ pub(super) enum Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Whether each group of a weight is used as soon as it is unpacked. All workers put only many rows side by side.
+    /// Whether each group of a weight is used as soon as it is unpacked. Only many rows are put side by side by all workers.
     fn are_direct(&self) -> bool {
         matches!(self, Sides::Own(side) if side.blocks.direct)
     }

@@ -24,7 +24,7 @@ pub(super) const GROUPS: usize = 8;
 pub(super) const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 pub(super) const FEW: [usize; 4] = [8, 4, 2, 1];
 
-/// Whether a block of so many of [`FEW`] has code for a format.
+/// Whether a block of this many of [`FEW`] rows has code for a format.
 pub(super) const fn has_code<I: Words, F: Format>(rows: usize) -> bool {
     rows <= I::DIRECT && (F::COMMON || is_for_all(rows))
 }
@@ -168,9 +168,9 @@ impl Form {
     }
 }
 
-/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other. Rows are
-/// few up to [`Words::DIRECT`]; with weights that are not [`Format::COMMON`] only one or eight, since code for each number of few
-/// rows takes long to compile: others take that of many.
+/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other. Up to
+/// [`Words::DIRECT`] rows are few. With weights that are not [`Format::COMMON`], only one or eight rows are few, because the code
+/// for each number of few rows takes long to compile: other numbers use the code of many rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Blocks {
     /// Rows of the step.
