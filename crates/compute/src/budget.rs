@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What memory is for that has a copy of a model's weights, as errors name it.
+/// The purpose of memory for a copy of the weights, in errors.
 pub const WEIGHTS: &str = "the weights";
 
 /// Bytes that an engine may allocate, and those that it has. One for each engine, shared by its buffers.
@@ -39,10 +39,10 @@ impl Budget {
         Arc::new(Budget { engine, bytes, used: AtomicU64::new(0) })
     }
 
-    /// Takes a share; `what` it is for is told in errors.
+    /// Takes a share of the budget; `what` is its purpose in errors.
     ///
     /// # Errors
-    /// [`Error::Budget`] with what is free if that is less.
+    /// [`Error::Budget`] with the free bytes if they are fewer.
     pub fn charge(self: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Charge> {
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.bytes);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {

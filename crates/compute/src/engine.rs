@@ -1,5 +1,5 @@
-//! What an engine is, object-safe. Everything that a captured graph or a bind group fixes (plan and buffers) is given to
-//! `prepare`; what changes from step to step is written into the step buffer.
+//! The traits of engines, which are object-safe. Everything that a captured graph or a bind group fixes (plan and
+//! buffers) is passed to `prepare`; values that change from step to step are written to the step buffer.
 
 use crate::gauge::{Gauge, median_read};
 use crate::kernel::Registry;
@@ -23,7 +23,7 @@ pub enum Exec {
     Mega,
 }
 
-/// What a device can do.
+/// The capabilities of a device.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Caps {
@@ -61,7 +61,7 @@ impl Caps {
     }
 }
 
-/// What a buffer is for.
+/// The purpose of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Usage {
@@ -89,7 +89,7 @@ impl Usage {
 
 /// A device.
 pub trait Engine: Send + Sync {
-    /// What it can do.
+    /// Its capabilities.
     fn caps(&self) -> &Caps;
 
     /// The kernels it has.
@@ -119,14 +119,14 @@ pub trait Engine: Send + Sync {
     /// If the device gives none.
     fn queue(&self) -> Result<Box<dyn Queue>>;
 
-    /// What measures the machine with so many threads. `None` from an engine that does not measure, or without the memory to
-    /// do so.
+    /// A gauge that measures the machine with this number of threads. `None` if the engine does not support it or the
+    /// memory can't be allocated.
     fn gauge(&self, _threads: usize) -> Option<Box<dyn Gauge>> {
         None
     }
 
-    /// How fast so many threads read memory now, in bytes a second: measured, which takes a fraction of a second. `None`
-    /// from an engine that does not measure, or without the memory to do so.
+    /// The current read rate of this number of threads in bytes per second. The measurement takes a fraction of a
+    /// second. `None` if the engine does not support it or the memory can't be allocated.
     fn read_bandwidth(&self, threads: usize) -> Option<f64> {
         median_read(&mut *self.gauge(threads)?)
     }
@@ -146,7 +146,7 @@ pub trait Queue: Send {
     /// If the bytes are not in the buffer.
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Reads what `after` left; waits for that, not for what was submitted later.
+    /// Reads bytes of a buffer after the submit `after` has finished, without waiting for later submits.
     ///
     /// # Errors
     /// If the bytes are not in the buffer, or the work failed.
@@ -202,7 +202,7 @@ impl Buffer {
     pub fn get<T: Any>(&self, engine: &str) -> Result<&T> {
         self.memory.downcast_ref().ok_or_else(|| Error::Foreign { what: "buffer", engine: engine.to_owned() })
     }
-    /// That `offset..offset + len` lies within.
+    /// Checks that `offset..offset + len` is inside the buffer.
     ///
     /// # Errors
     /// [`Error::OutOfBuffer`] if not.
@@ -266,7 +266,7 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// The buffer of a region that is no weight.
+    /// The buffer of a region other than a weight.
     pub fn buffer(&self, region: Region) -> Option<&Buffer> {
         match region {
             Region::Arena => Some(&self.arena),

@@ -1,4 +1,4 @@
-//! What can go wrong between a plan and an engine.
+//! The errors of engines and plans.
 
 use crate::plan::Region;
 use inkstone_tensor::{NoMemory, SourceError, step::StepError};
@@ -25,9 +25,9 @@ pub enum Error {
     /// No engine of that name.
     #[error("no engine {name}; there are: {known}")]
     NoEngine {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// An instruction set that is unknown, or that the machine lacks.
@@ -35,21 +35,21 @@ pub enum Error {
     NoIsa {
         /// Name of the engine.
         engine: String,
-        /// What was asked for.
+        /// The requested name.
         isa: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// A buffer would exceed the memory budget.
     #[error("{what}: {bytes} bytes are needed, and {free} of {budget} are free on {engine}")]
     Budget {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
-        /// What it needs.
+        /// The bytes that it needs.
         bytes: u64,
-        /// What is left.
+        /// The bytes that are free.
         free: u64,
-        /// What there was.
+        /// The bytes of the whole budget.
         budget: u64,
         /// Name of the engine.
         engine: String,
@@ -57,7 +57,7 @@ pub enum Error {
     /// Memory could not be had.
     #[error("{what}: {source}")]
     NoMemory {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
         /// How much.
         source: NoMemory,
@@ -70,9 +70,9 @@ pub enum Error {
     WeightType {
         /// Its name.
         tensor: String,
-        /// What the source has.
+        /// The tensor in the source.
         found: String,
-        /// What was traced.
+        /// The tensor that was traced.
         expected: String,
     },
     /// Loading was cancelled.
@@ -87,7 +87,7 @@ pub enum Error {
         step: usize,
         /// Name of its op.
         op: String,
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// A buffer that a plan needs is missing or too small.
@@ -97,9 +97,9 @@ pub enum Error {
         plan: String,
         /// Which memory.
         region: Region,
-        /// What the plan touches.
+        /// The bytes that the plan uses.
         bytes: u64,
-        /// What is there.
+        /// The bytes that are bound.
         bound: u64,
     },
     /// One buffer for two memories of a plan.
@@ -150,9 +150,9 @@ pub enum Error {
     NoExecutor {
         /// Name of the engine.
         engine: String,
-        /// What was asked for.
+        /// The requested name.
         exec: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// Two steps may touch the same bytes at the same time.
@@ -165,7 +165,7 @@ pub enum Error {
         /// The argument.
         bytes: String,
     },
-    /// A kernel from outside whose entry is not of this engine's type.
+    /// The entry of a custom kernel does not have the type that this engine calls.
     #[error("the entry of kernel {kernel} is none that engine {engine} can call; it takes {expected}")]
     KernelEntry {
         /// Name of the kernel.
@@ -184,9 +184,9 @@ pub enum Error {
         step: usize,
         /// Name of its op.
         op: String,
-        /// What came.
+        /// The type that was found.
         found: String,
-        /// What the op infers.
+        /// The type that the op infers.
         expected: String,
     },
     /// A step whose result is farther from its definition's than its kernel may go.
@@ -212,7 +212,7 @@ pub enum Error {
         step: usize,
         /// Name of its op.
         op: String,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
 }

@@ -1,17 +1,17 @@
-//! What a machine can do at most, measured: what times are held against.
+//! Measures the peak rates of a machine, with which times are compared.
 
-/// Measures a machine with the threads of an engine, again and again: memory has states that change within a second, so a figure
-/// means something beside a read of the same second alone.
+/// Measures a machine repeatedly with the threads of an engine. Memory has states that change within a second, so a
+/// rate is meaningful only in comparison with a read in the same second.
 pub trait Gauge: Send {
-    /// Bytes a second that all threads together read now, of private memory that no cache holds: one sweep of some milliseconds.
-    /// `None` if the system gives no threads.
+    /// The current read rate of all threads in bytes per second, for private memory that no cache holds: one sweep of
+    /// some milliseconds. `None` if the system can't start threads.
     fn read(&mut self) -> Option<f64>;
 
     /// The same of one thread, while the others rest.
     fn read_alone(&mut self) -> Option<f64>;
 
-    /// Multiply-adds of bytes a second that all threads together do in the fastest loop of the instruction set, out of registers
-    /// and the nearest cache. `None` if the system gives no threads.
+    /// The multiply-adds of bytes per second of all threads, in the fastest loop for the instruction set, with operands
+    /// in registers and the first cache. `None` if the system can't start threads.
     fn products(&mut self) -> Option<f64>;
 
     /// Places at which each thread reads at once: as many as were fastest.
@@ -21,7 +21,7 @@ pub trait Gauge: Send {
     fn bytes(&self) -> u64;
 }
 
-/// Bytes a second, the median of some sweeps.
+/// The median of some sweeps, in bytes per second.
 pub fn median_read(gauge: &mut dyn Gauge) -> Option<f64> {
     const SWEEPS: usize = 15;
     let mut reads: Vec<f64> = (0..SWEEPS).map(|_| gauge.read()).collect::<Option<_>>()?;

@@ -1,5 +1,5 @@
-//! Kernels as data: what each does, on what, how it is cut, and an entry that only its engine understands. Choosing one
-//! is a query with reasons.
+//! Kernels as data: the op, the operands, the tiling, and an entry that only the engine understands. The choice of a
+//! kernel is a query that also returns reasons.
 
 use crate::engine::Caps;
 use crate::{Error, Result};
@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a weight lies in memory. Engines name their own; every engine may keep [`Layout::FILE`].
+/// The layout of a weight in memory. Engines define their own layouts; every engine may use [`Layout::FILE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout(pub &'static str);
 
@@ -17,13 +17,13 @@ impl Layout {
     pub const FILE: Layout = Layout("file");
 }
 
-/// The arithmetic of a result: format of activations, lanes, segments of sums, rounding of what lies between. Kernels
-/// of one numerics give equal bits.
+/// The arithmetic of a result: format of activations, lanes, segments of sums, rounding of intermediate values. Kernels
+/// with the same numerics compute equal bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Numerics(pub &'static str);
 
 impl Numerics {
-    /// That of the definitions: f32 data, sums in f64 in index order.
+    /// The arithmetic of the definitions: f32 data, sums in f64 in index order.
     pub const DEFINITION: Numerics = Numerics("f64");
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Numerics {
     }
 }
 
-/// What a kernel implements.
+/// The ops that a kernel implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// The op or region of this name.
@@ -61,7 +61,7 @@ impl Pattern {
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Rows a tile; `usize::MAX` for all.
+    /// Rows per tile; `usize::MAX` for all.
     pub row_block: usize,
     /// Columns of one result a tile; `usize::MAX` for all columns of all results. See [`Grid::columns`](crate::Grid).
     pub col_block: usize,
@@ -77,20 +77,21 @@ impl Tiling {
 pub struct Kernel {
     /// Unique in its registry.
     pub name: &'static str,
-    /// What it does.
+    /// The ops that it implements.
     pub implements: Pattern,
     /// Features of the device that it needs (names as in [`Caps::features`]).
     pub requires: &'static [&'static str],
-    /// Its arithmetic; a region's kernel has that of each member instead.
+    /// Its arithmetic. The kernel of a region declares the arithmetic of each member instead.
     pub numerics: Numerics,
-    /// Of a region's kernel: the member ops that it does, by name, and its arithmetic for each. A region takes its place
-    /// only where these are the ones that its members have alone, so that both give the same bits.
+    /// For the kernel of a region: the names of the member ops, with its arithmetic for each. A region is fused only if
+    /// the separate members would have the same arithmetic, so that both compute the same bits.
     pub members: &'static [(&'static str, Numerics)],
     /// Dtypes of weights that it reads; empty: all that can be decoded.
     pub weights: &'static [DType],
     /// Layouts of weights that it reads.
     pub layouts: &'static [Layout],
-    /// The dtype that it wants its activations in, of a region's kernel that of its products; `None`: as they are.
+    /// The dtype of its activations, or of the activations of products in the kernel of a region; `None`: activations
+    /// are not converted.
     pub activations: Option<DType>,
     /// Most rows of a step.
     pub rows: usize,
@@ -143,7 +144,7 @@ pub struct Registry {
     pub layouts: Vec<Layout>,
     /// Best first.
     pub kernels: Vec<Kernel>,
-    /// How many of them, the first, come from outside: a region of the engine's own takes no op away from these.
+    /// The number of custom kernels, which come first. A region of the engine never replaces an op of a custom kernel.
     pub outside: usize,
 }
 
@@ -169,7 +170,7 @@ impl Registry {
         })
     }
 
-    /// Whether a kernel comes from outside.
+    /// Whether a kernel is a custom kernel.
     pub fn is_outside(&self, kernel: &Kernel) -> bool {
         self.kernels.iter().take(self.outside).any(|k| k.name == kernel.name)
     }
@@ -181,8 +182,8 @@ impl Registry {
 }
 
 impl Kernel {
-    /// A kernel that computes as the definitions do, in one tile, on weights of every dtype as they lie in the file. Others
-    /// are told apart from it with struct update syntax.
+    /// A kernel with the arithmetic of the definitions, one tile, and weights of every dtype in the layout of the file.
+    /// Other kernels are described with struct update syntax.
     pub fn by_definition(name: &'static str, implements: Pattern, entry: Arc<dyn Any + Send + Sync>) -> Kernel {
         Kernel {
             name,
@@ -234,13 +235,14 @@ impl Kernel {
     }
 }
 
-/// What arithmetic an engine's own kernels may have.
+/// The arithmetic that the kernels of the engine may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accuracy {
     /// Weights as they are, and sums of them in f32 or better.
     #[default]
     Precise,
-    /// Also what gives up some accuracy for speed, where the engine has kernels for it on this device; elsewhere as `Precise`.
+    /// Also what gives up some accuracy for speed, where the engine has kernels for it on this device; elsewhere as
+    /// `Precise`.
     Fast,
 }
 
@@ -263,18 +265,18 @@ impl Accuracy {
 pub struct EngineOptions {
     /// Threads; 0: as many as the machine has.
     pub threads: usize,
-    /// Bytes that buffers and weights may take; 0: what the device has.
+    /// The bytes that buffers and weights may use; 0: the memory of the device.
     pub budget: u64,
-    /// Kernels from outside; they go before the engine's own.
+    /// Custom kernels, which precede the kernels of the engine.
     pub kernels: Vec<Kernel>,
     /// Names of kernels that are switched off.
     pub without: Vec<String>,
     /// Name of the only instruction set to use; `None`: all that the machine has.
     pub isa: Option<String>,
-    /// What arithmetic the engine's own kernels may have.
+    /// The arithmetic that the kernels of the engine may have.
     pub numerics: Accuracy,
-    /// Whether weights stay where their source has them, as they lie there, instead of being copied in the engine's best
-    /// layouts: slower, but the memory is the file's map.
+    /// Whether weights are used in place in the layout of their source, instead of copied in the best layouts of the
+    /// engine. This is slower, but needs no memory except the map of the file.
     pub in_place: bool,
     /// Whether executables record the times of their steps ([`Executable::times`](crate::Executable)).
     pub profile: bool,
@@ -289,7 +291,7 @@ impl EngineOptions {
     pub fn budget(self, budget: u64) -> Self {
         EngineOptions { budget, ..self }
     }
-    /// With a kernel from outside.
+    /// Adds a custom kernel.
     pub fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernels.push(kernel);
         self
@@ -299,7 +301,7 @@ impl EngineOptions {
         self.without.push(name.into());
         self
     }
-    /// With one instruction set alone.
+    /// Limits the kernels to one instruction set.
     pub fn isa(self, name: impl Into<String>) -> Self {
         EngineOptions { isa: Some(name.into()), ..self }
     }

@@ -67,7 +67,7 @@ pub struct Arg {
     pub offset: u64,
     /// Type; its size at the bucket is the size of the range.
     pub ty: Type,
-    /// The value that lies there (an id within the plan), for checks.
+    /// The value at this place (an id within the plan), for checks.
     pub value: u32,
     /// Whether the step writes it.
     pub write: bool,
@@ -75,14 +75,14 @@ pub struct Arg {
     pub cut: Cut,
 }
 
-/// The tiles of a step: blocks of rows (as many as the step has, at most the bucket's) times blocks of columns. Blocks
-/// of columns go through the results that are cut by columns one after the other: a tile owns columns of one of them and
-/// none of the others. Of a cache that is cut by columns each block owns the rows of some heads, at whichever places they are.
+/// The tiles of a step: blocks of rows (as many as the step has, at most the bucket) times blocks of columns. Blocks of
+/// columns cover the results that are cut by columns one after the other: a tile owns columns of only one result. In a
+/// cache that is cut by columns, each block owns the rows of some heads at all places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// What is cut into blocks of rows.
+    /// The dimension that is cut into blocks of rows.
     pub rows: Dim,
-    /// Rows a tile; `usize::MAX` for all.
+    /// Rows per tile; `usize::MAX` for all.
     pub row_block: usize,
     /// Columns of one result a tile; `usize::MAX` for all columns of all results.
     pub col_block: usize,
@@ -101,8 +101,8 @@ impl Grid {
         let blocks = outs.iter().filter(|t| !t.state).map(|t| uncut.blocks_of(t.cols));
         Grid { col_blocks: blocks.fold(0, usize::saturating_add).max(1), ..uncut }
     }
-    /// How these tiles cut an operand or a result. No cut says which places of a state a tile writes; a cache is cut by heads
-    /// where each block of columns has as many.
+    /// The cut of an operand or a result by these tiles. A cut does not determine the places of a state that a tile
+    /// writes. A cache is cut by heads if each block of columns has the same number of heads.
     pub fn cut(&self, ty: &Type, write: bool) -> Cut {
         Cut {
             rows: self.row_block != usize::MAX && ty.rows == self.rows && !ty.state,
@@ -122,14 +122,14 @@ impl Grid {
     pub fn blocks_of(&self, cols: usize) -> usize {
         cols.div_ceil(self.col_block.max(1))
     }
-    /// The columns that the tiles of block `block` own of a cut result of `cols` columns whose blocks begin with `first`
-    /// ([`Step::first_blocks`]); none if the block is another result's.
+    /// The columns that the tiles of block `block` own of a cut result of `cols` columns whose blocks begin with
+    /// `first` ([`Step::first_blocks`]); none if the block is another result's.
     pub fn columns(&self, block: usize, first: usize, cols: usize) -> Range<usize> {
         let start = block.checked_sub(first).map_or(cols, |i| i.saturating_mul(self.col_block)).min(cols);
         start..start.saturating_add(self.col_block).min(cols)
     }
-    /// What the work of an op is cut along: the ragged dimension of its results, or else of its operands (the last
-    /// that has one). Places of a state don't count: they are not the step's.
+    /// The dimension along which the work of an op is cut: the ragged dimension of its results, or else of its operands
+    /// (the last operand that has one). The places of a state do not count, because they do not belong to the step.
     pub fn along(ins: &[Type], outs: &[Type]) -> Dim {
         let ragged = |t: &&Type| matches!(t.rows, Dim::Rows | Dim::LogitRows);
         outs.iter().chain(ins.iter().rev()).find(ragged).map_or(Dim::N(1), |t| t.rows)
@@ -147,7 +147,7 @@ impl Grid {
 /// One kernel call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What it means.
+    /// The op, which defines its meaning.
     pub op: Op,
     /// Which kernel does it.
     pub kernel: String,
@@ -186,7 +186,7 @@ pub struct WeightSlot {
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// How it lies in memory, the same for all plans.
+    /// Its layout in memory, which is the same for all plans.
     pub layout: Layout,
     /// The arithmetic of everything that is computed with it, the same for all plans.
     pub numerics: Numerics,
@@ -201,7 +201,7 @@ pub struct StateSlot {
     pub ty: Type,
 }
 
-/// What all plans of a model share: ids of weights and states, and the types of ports.
+/// The interface that all plans of a model share: ids of weights and states, and the types of ports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interface {
     /// By id.

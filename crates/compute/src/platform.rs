@@ -1,10 +1,10 @@
-//! What is asked of the operating system: how much memory this process may still take, and how it got what it has.
+//! Queries to the operating system: the memory that is available to this process, and its huge pages.
 
-/// What is assumed where the system can't be asked.
+/// The assumed memory if the system can't be queried.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Bytes that this process may still take: the least of what the machine, its control groups and the limit of its
-/// address space leave free.
+/// The bytes that are available to this process: the minimum of the free memory of the machine, of its control groups,
+/// and of its address space limit.
 pub fn available_memory() -> u64 {
     #[cfg(all(target_os = "linux", not(inkstone_portable)))]
     return linux::available_memory().unwrap_or(UNKNOWN);
@@ -12,7 +12,7 @@ pub fn available_memory() -> u64 {
     return UNKNOWN;
 }
 
-/// Bytes of this process that lie in huge pages; `None` where the system can't be asked.
+/// Bytes of this process in huge pages; `None` if the system can't be queried.
 pub fn huge_pages() -> Option<u64> {
     #[cfg(all(target_os = "linux", not(inkstone_portable)))]
     return linux::huge_pages();
@@ -34,8 +34,8 @@ mod linux {
     use std::fs::read_to_string;
     use std::path::{Path, PathBuf};
 
-    /// What memory a kind of control group has: its root, then the files of the limit, of the use, and the counts of
-    /// `memory.stat` that the system takes back when it needs them.
+    /// The memory files of a kind of control group: its root, then the files of the limit and of the use, and the
+    /// counts of `memory.stat` that the system reclaims when needed.
     #[derive(Clone, Copy)]
     struct Group {
         root: &'static str,

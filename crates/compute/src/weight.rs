@@ -9,10 +9,11 @@ fn unreadable(slot: &WeightSlot, reason: String) -> SourceError {
 }
 
 impl WeightSlot {
-    /// The weight as it lies in its source: whole rows of the slot's type, within what holds them.
+    /// Reads the weight in the layout of its source: whole rows of the type of the slot, checked to be inside their
+    /// owner.
     ///
     /// # Errors
-    /// A tensor that is missing, unreadable, or of another type.
+    /// The tensor is missing, unreadable, or has another type.
     pub fn read(&self, source: &dyn WeightSource) -> Result<WeightBytes> {
         self.check(source)?;
         let bytes = source.bytes(&self.name)?;

@@ -32,8 +32,9 @@ pub struct NoMemory {
 }
 
 impl NoMemory {
-    /// Ends a definition. `eval` gives values, not results, so that it reads like its formula; this unwinds with the
-    /// error itself and prints nothing. Whoever runs definitions on sizes that it was given catches it.
+    /// Ends a definition with an error. `eval` returns values instead of results, so that its code resembles its
+    /// formula; this function unwinds with the error as payload and prints nothing. A caller that evaluates definitions
+    /// with untrusted sizes catches it.
     pub(crate) fn unwind(self) -> ! {
         std::panic::resume_unwind(Box::new(self))
     }
@@ -63,7 +64,7 @@ impl Array {
     /// A matrix of zeros; memory is committed when it is touched.
     ///
     /// # Errors
-    /// If the size overflows, is no whole number of blocks, or can't be had.
+    /// The size overflows, is not a whole number of blocks, or can't be allocated.
     pub fn zeros(dtype: DType, rows: usize, cols: usize) -> Result<Array, NoMemory> {
         let size = dtype.row_bytes(cols).and_then(|row_bytes| Some((row_bytes, row_bytes.checked_mul(rows)?)));
         let (row_bytes, bytes) = size.ok_or(NoMemory { bytes: u64::MAX })?;
@@ -75,7 +76,7 @@ impl Array {
     /// A matrix of f32 from its values, row by row.
     ///
     /// # Panics
-    /// If `values` is no whole number of rows.
+    /// If the length of `values` is not a whole number of rows.
     pub fn from_f32(cols: usize, values: Vec<f32>) -> Array {
         Array::from_words(DType::F32, cols, bytemuck::cast_vec(values))
     }
@@ -83,13 +84,13 @@ impl Array {
     /// A matrix of u32 from its values, row by row.
     ///
     /// # Panics
-    /// If `values` is no whole number of rows.
+    /// If the length of `values` is not a whole number of rows.
     pub fn from_u32(cols: usize, values: Vec<u32>) -> Array {
         Array::from_words(DType::U32, cols, values)
     }
 
     fn from_words(dtype: DType, cols: usize, words: Vec<u32>) -> Array {
-        assert!(cols > 0 && words.len().is_multiple_of(cols), "{} values are no rows of {cols}", words.len());
+        assert!(cols > 0 && words.len().is_multiple_of(cols), "{} values do not form rows of {cols}", words.len());
         Array { dtype, rows: words.len() / cols, cols, row_bytes: 4 * cols, data: Data::Owned(Arc::new(words)) }
     }
 
@@ -115,7 +116,7 @@ impl Array {
         fits.then_some(Array { dtype, rows, cols, row_bytes, data })
     }
 
-    /// A copy of encoded bytes. `None` if they are no whole number of rows.
+    /// A copy of encoded bytes. `None` if their length is not a whole number of rows.
     pub fn from_bytes(dtype: DType, cols: usize, bytes: &[u8]) -> Option<Array> {
         let row_bytes = dtype.row_bytes(cols).filter(|b| *b > 0 && bytes.len().is_multiple_of(*b))?;
         let mut array = Array::zeros(dtype, bytes.len() / row_bytes, cols).ok()?;
@@ -214,7 +215,8 @@ impl Array {
     /// Decodes a row of any dtype that can be computed with.
     ///
     /// # Panics
-    /// If the dtype has no decoder (types are checked when a model is traced) or `out` is no row.
+    /// If the dtype has no decoder (types are checked when a model is traced) or `out` does not have the length of a
+    /// row.
     pub fn decode_row(&self, r: usize, out: &mut [f32]) {
         let decode = self.dtype.info().decode.expect("checked when the value was typed");
         decode(self.row_bytes_of(r), out);
@@ -223,7 +225,8 @@ impl Array {
     /// Encodes a row.
     ///
     /// # Panics
-    /// If the dtype has no encoder (types are checked when a model is traced) or `values` is no row.
+    /// If the dtype has no encoder (types are checked when a model is traced) or `values` does not have the length of a
+    /// row.
     pub fn encode_row(&mut self, r: usize, values: &[f32]) {
         let encode = self.dtype.info().encode.expect("checked when the value was typed");
         let row_bytes = self.row_bytes;

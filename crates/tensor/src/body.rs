@@ -26,7 +26,7 @@ impl fmt::Display for ValueId {
 /// An op with its operands and results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What is computed.
+    /// The operation.
     pub op: Op,
     /// From what.
     pub ins: SmallVec<[ValueId; 4]>,
@@ -50,9 +50,9 @@ impl Node {
 pub struct Body {
     /// The type of every value.
     pub types: Vec<Type>,
-    /// Values that come from outside.
+    /// The inputs of the body.
     pub inputs: Vec<ValueId>,
-    /// What is computed, in order.
+    /// The operations, in order.
     pub nodes: Vec<Node>,
     /// Values that go outside.
     pub outputs: Vec<ValueId>,
@@ -105,7 +105,7 @@ impl Body {
 pub struct Region {
     /// Name, as kernels spell it.
     pub name: String,
-    /// What it means.
+    /// The body that defines its meaning.
     pub body: Body,
 }
 

@@ -1,14 +1,15 @@
-//! Where the rows of a cache lie.
+//! The layout of a cache.
 
 use crate::{DType, Dim, Type};
 
-/// Places that lie together, head for head: as long as a memory wants its reads to be, and no more than a short sequence fills.
+/// The number of places of a head that are stored contiguously: long enough for fast reads, and short enough to be
+/// filled by a short sequence.
 pub const RUN: usize = 1024;
 
-/// A cache of keys or values as a matrix: a row for each place of each head. The first [`RUN`] places of the first head lie
-/// together, then those of the second, and so on; behind those of the last head come the next places of the first. So
-/// attention, which goes through the positions of one head after the other, reads long stretches of memory in order, and a
-/// sequence of few tokens touches few bytes of a large cache.
+/// A cache of keys or values as a matrix with one row per place and head. The first [`RUN`] places of the first head
+/// are contiguous, followed by the same places of the second head, and so on; the next places of the first head follow
+/// after the last head. Attention, which visits the positions of one head after the other, therefore reads long
+/// contiguous ranges of memory, and a sequence of few tokens touches few bytes of a large cache.
 ///
 /// ```
 /// use inkstone_tensor::cache::{Cache, RUN};
@@ -19,7 +20,7 @@ pub const RUN: usize = 1024;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Heads whose rows lie apart.
+    /// The number of heads that are stored separately.
     pub heads: usize,
     /// Places of a head.
     pub slots: usize,
@@ -46,8 +47,8 @@ impl Cache {
 }
 
 impl Type {
-    /// A cache of rows of `dim` values for each of `heads` heads: apart where a row is whole blocks of `dtype`, else in one
-    /// row for all heads.
+    /// A cache of rows of `dim` values for each of `heads` heads: apart where a row is whole blocks of `dtype`, else in
+    /// one row for all heads.
     pub fn cache(dtype: DType, heads: usize, dim: usize) -> Type {
         let (apart, cols) =
             if dim.is_multiple_of(dtype.block()) { (heads, dim) } else { (1, heads.saturating_mul(dim)) };

@@ -1,4 +1,4 @@
-//! Ops from outside.
+//! Custom ops.
 
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
@@ -13,7 +13,7 @@ pub trait CustomOp: fmt::Debug + Send + Sync {
     /// Its name, as kernels spell it.
     fn name(&self) -> &str;
 
-    /// Name, version and attributes: what is printed, hashed and compared.
+    /// Name, version and attributes, which are printed, hashed and compared.
     fn key(&self) -> String;
 
     /// The type of the result.

@@ -10,7 +10,7 @@ pub type Decode = fn(bytes: &[u8], values: &mut [f32]);
 /// Encodes whole blocks, the inverse direction of [`Decode`].
 pub type Encode = fn(values: &[f32], bytes: &mut [u8]);
 
-/// What there is to know of a [`DType`].
+/// The properties of a [`DType`].
 #[derive(Clone, Copy, Debug)]
 pub struct DTypeInfo {
     /// The type that this row describes.
@@ -54,7 +54,7 @@ macro_rules! dtypes {
 
 #[rustfmt::skip]
 dtypes! {
-    // variant    name       id in GGUF, values and bytes a block, decode, encode
+    // variant    name       id in GGUF, values and bytes per block, decode, encode
     /// IEEE single precision.
     F32           "F32"      Some(0), 1, 4, Some(block::f32::decode), Some(block::f32::encode);
     /// IEEE half precision.
@@ -83,19 +83,19 @@ dtypes! {
     Q6_K          "Q6_K"     Some(14), 256, 210, Some(block::q6_k::decode), None;
     /// 256 bytes, a scale and sums (activations of other engines; known, not computed with).
     Q8_K          "Q8_K"     Some(15), 256, 292, None, None;
-    /// About 2.06 bits a value (known, not computed with).
+    /// About 2.06 bits per value (known, but not supported by kernels).
     IQ2_XXS       "IQ2_XXS"  Some(16), 256, 66, None, None;
-    /// About 2.31 bits a value (known, not computed with).
+    /// About 2.31 bits per value (known, but not supported by kernels).
     IQ2_XS        "IQ2_XS"   Some(17), 256, 74, None, None;
-    /// About 3.06 bits a value (known, not computed with).
+    /// About 3.06 bits per value (known, but not supported by kernels).
     IQ3_XXS       "IQ3_XXS"  Some(18), 256, 98, None, None;
-    /// About 1.56 bits a value (known, not computed with).
+    /// About 1.56 bits per value (known, but not supported by kernels).
     IQ1_S         "IQ1_S"    Some(19), 256, 50, None, None;
     /// 32 nibbles that index a table of 16 values, and a scale.
     IQ4_NL        "IQ4_NL"   Some(20), 32, 18, Some(block::iq4_nl::decode), None;
-    /// About 3.44 bits a value (known, not computed with).
+    /// About 3.44 bits per value (known, but not supported by kernels).
     IQ3_S         "IQ3_S"    Some(21), 256, 110, None, None;
-    /// About 2.56 bits a value (known, not computed with).
+    /// About 2.56 bits per value (known, but not supported by kernels).
     IQ2_S         "IQ2_S"    Some(22), 256, 82, None, None;
     /// 256 nibbles that index a table of 16 values, scales of 6 bits per 32.
     IQ4_XS        "IQ4_XS"   Some(23), 256, 136, Some(block::iq4_xs::decode), None;
@@ -109,13 +109,13 @@ dtypes! {
     I64           "I64"      Some(27), 1, 8, None, None;
     /// IEEE double precision (known, not computed with).
     F64           "F64"      Some(28), 1, 8, None, None;
-    /// About 1.75 bits a value (known, not computed with).
+    /// About 1.75 bits per value (known, but not supported by kernels).
     IQ1_M         "IQ1_M"    Some(29), 256, 56, None, None;
     /// The upper half of an IEEE single.
     BF16          "BF16"     Some(30), 1, 2, Some(block::bf16::decode), Some(block::bf16::encode);
-    /// Ternary, 1.69 bits a value (known, not computed with).
+    /// Ternary, 1.69 bits per value (known, but not supported by kernels).
     TQ1_0         "TQ1_0"    Some(34), 256, 54, None, None;
-    /// Ternary, 2.06 bits a value (known, not computed with).
+    /// Ternary, 2.06 bits per value (known, but not supported by kernels).
     TQ2_0         "TQ2_0"    Some(35), 256, 66, None, None;
     /// 32 values of 4-bit floating point that share an exponent.
     MXFP4         "MXFP4"    Some(39), 32, 17, Some(block::mxfp4::decode), None;

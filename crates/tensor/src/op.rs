@@ -1,5 +1,5 @@
-//! Operations: what a model is made of. Each has its own file under `ops/` with its attributes, its types (`infer`),
-//! its meaning (`eval`) and its cost. Every kernel of every engine is checked against `eval`, and none calls it.
+//! The operations of models. Each operation has its own file in `ops/` with its attributes, its types (`infer`), its
+//! meaning (`eval`) and its cost. Every kernel of every engine is compared with `eval`, and none calls it.
 
 use crate::body::Region;
 use crate::custom::CustomOp;
@@ -26,11 +26,11 @@ pub struct Mismatch {
     pub operand: usize,
     /// Its type, or "missing".
     pub found: String,
-    /// What the op takes there.
+    /// The operand that the op expects.
     pub expected: String,
 }
 
-/// What an op moves and computes, for rooflines and choices.
+/// The bytes and flops of an op, for rooflines and for the choice of kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes read and written at least once.
@@ -40,14 +40,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Bytes of operands and results that are no states, saturating.
+    /// Bytes of operands and results, except for states; saturating.
     pub(crate) fn moved(ins: &[Type], outs: &[Type], sizes: &Sizes) -> u64 {
         let values = ins.iter().chain(outs).filter(|t| !t.state);
         values.fold(0, |n, t| n.saturating_add(t.bytes(sizes)))
     }
 }
 
-/// What a file under `ops/` implements.
+/// The trait that each file in `ops/` implements.
 pub trait OpDef {
     /// Its name, as plans and kernels spell it.
     fn name(&self) -> &'static str;
@@ -72,7 +72,8 @@ pub trait OpDef {
     /// moved in and come back as the last results.
     ///
     /// # Panics
-    /// If the operands are not of types that `infer` accepts, or the step names rows, pages or tokens that are not there.
+    /// If the operands are not of types that `infer` accepts, or the step names rows, pages or tokens that are not
+    /// there.
     fn eval(&self, step: &StepView, ins: Arrays) -> Arrays;
 
     /// Bytes and flops for operands and results of these types.
@@ -132,7 +133,7 @@ macro_rules! ops {
             $($(#[$doc])* $variant($variant),)+
             /// A body that a kernel can do in one go; it means its body.
             Region(Arc<Region>),
-            /// An op from outside.
+            /// A custom op.
             Custom(Arc<dyn CustomOp>),
         }
 
@@ -249,7 +250,8 @@ impl Op {
 
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`Op::eval`] panics in this process: tests of an engine show so that it computes without the definitions.
+/// From now on [`Op::eval`] panics in this process: tests of an engine show so that it computes without the
+/// definitions.
 pub fn forbid_eval() {
     FORBIDDEN.store(true, Ordering::Relaxed);
 }

@@ -12,7 +12,8 @@ pub enum Dim {
     Rows,
     /// The rows of the step whose logits are wanted.
     LogitRows,
-    /// For each of so many heads the places of a cache: pages times tokens a page ([`Cache`](crate::cache::Cache)).
+    /// The places of a cache for each of this number of heads: pages times tokens per page
+    /// ([`Cache`](crate::cache::Cache)).
     Slots(usize),
 }
 
@@ -81,7 +82,7 @@ impl Type {
     pub const fn state(self) -> Type {
         Type { state: true, ..self }
     }
-    /// Bytes of a row; `u64::MAX` if a row is no whole number of blocks (which no checked type has).
+    /// Bytes of a row; `u64::MAX` if a row is not a whole number of blocks (which does not occur in checked types).
     pub fn row_bytes(&self) -> u64 {
         self.dtype.row_bytes(self.cols).map_or(u64::MAX, |b| b as u64)
     }

@@ -10,7 +10,7 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 /// The encoded bytes of a tensor, without a copy where the source can avoid one.
 #[derive(Clone)]
 pub struct WeightBytes {
-    /// What keeps the bytes alive.
+    /// The owner of the bytes.
     pub data: SharedBytes,
     /// Where the tensor begins in `data`.
     pub offset: usize,
@@ -25,7 +25,7 @@ impl WeightBytes {
     }
 }
 
-/// Type and shape of a weight as a matrix: `rows` rows of `cols` values that lie one after the other in memory.
+/// Type and shape of a weight as a matrix: `rows` rows of `cols` values that are contiguous in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightInfo {
     /// Encoding of the values.
@@ -47,13 +47,13 @@ pub trait WeightSource: Send + Sync {
     /// Its bytes. The error is a line that names the tensor.
     fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError>;
 
-    /// The file that all [`WeightBytes`] lie in, counted from its beginning, if it is mapped.
+    /// The mapped file that contains all [`WeightBytes`], from its first byte, if the file is mapped.
     fn resident(&self) -> Option<Arc<dyn Resident>> {
         None
     }
 
-    /// Fills `into` with its bytes from byte `offset` on: for who keeps a copy, and needs no more than a piece at a time.
-    /// Called from several threads.
+    /// Fills `into` with its bytes from byte `offset` on: for who keeps a copy, and needs no more than a piece at a
+    /// time. Called from several threads.
     fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
         let bytes = self.bytes(name)?;
         let all = (*bytes.data).as_ref().get(bytes.offset..).unwrap_or(&[]);
@@ -70,8 +70,8 @@ pub trait WeightSource: Send + Sync {
 
 /// A file whose bytes are used where it is mapped: memory may hold only a part of it.
 pub trait Resident: Send + Sync {
-    /// Tells the system that memory does not hold all of it, and that it is read in order again and again: a wish to read
-    /// ahead in large pieces.
+    /// Tells the system that memory does not hold all of it, and that it is read in order again and again: a wish to
+    /// read ahead in large pieces.
     fn stream(&self);
 
     /// Keeps bytes in memory, once they are there; false if the system does not allow it.
@@ -84,7 +84,7 @@ pub trait Resident: Send + Sync {
 pub struct SourceError {
     /// Its name.
     pub tensor: String,
-    /// What is wrong: "not in the file", an I/O error.
+    /// The reason: "not in the file", an I/O error.
     pub reason: String,
 }
 

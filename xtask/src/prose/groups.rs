@@ -35,10 +35,8 @@ const BEFORE: &[(&str, usize)] = &[
     ("help", 15),
     ("inkstone", 98),
     ("inkstone-cli", 113),
-    ("inkstone-compute", 182),
     ("inkstone-engine-cpu", 386),
     ("inkstone-generate", 95),
-    ("inkstone-tensor", 106),
     ("xtask", 137),
 ];
 

@@ -1,4 +1,4 @@
-//! Well-formedness of the bodies of regions: what their evaluation takes for granted.
+//! Checks that the bodies of regions are well-formed, as their evaluation assumes.
 
 use super::Fault;
 use inkstone_tensor::Op;
@@ -7,8 +7,8 @@ use inkstone_tensor::body::{Body, ValueId};
 /// Regions within regions.
 const DEPTH: usize = 8;
 
-/// Every value is defined once, before its uses, with the type that its op infers; states are consumed at most once, and
-/// the last outputs are the newest versions of those inputs that are consumed.
+/// Every value is defined once, before its uses, with the type that its op infers; states are consumed at most once,
+/// and the last outputs are the newest versions of those inputs that are consumed.
 pub(super) fn check(body: &Body) -> Fault {
     check_at(body, 0)
 }
@@ -16,14 +16,14 @@ pub(super) fn check(body: &Body) -> Fault {
 #[derive(Clone, Copy, PartialEq)]
 enum Value {
     Undefined,
-    /// With the value that it is a version of: itself, but for the next version of a state.
+    /// Defined, with the value that it is a version of: itself, except for the next version of a state.
     Defined(ValueId),
     Gone,
 }
 
 fn check_at(body: &Body, depth: usize) -> Fault {
     if depth == DEPTH {
-        return Err(format!("regions lie more than {DEPTH} deep in each other"));
+        return Err(format!("regions are nested more than {DEPTH} deep"));
     }
     let mut values = vec![Value::Undefined; body.types.len()];
     body.inputs.iter().try_for_each(|v| define(&mut values, *v))?;

@@ -1,8 +1,9 @@
-//! What is verified of any plan before code runs on it: anyone can make one, and kernels rely on what is promised here.
+//! The checks of a plan before code runs on it: any caller can build a plan, and kernels rely on these properties.
 //!
-//! - Every op infers, from the types of its operands, exactly the types of its results; bodies of regions are well-formed.
-//! - Sizes at the bucket are whole rows and can be addressed; what the arena holds is aligned, inside it, and written
-//!   by the plan before it is read.
+//! - Every op infers, from the types of its operands, exactly the types of its results; bodies of regions are
+//!   well-formed.
+//! - Sizes at the bucket are whole rows and can be addressed; values in the arena are aligned, inside it, and written
+//!   by the plan before they are read.
 //! - Weights, states and ports are in the interface, with the same types, from their first byte on.
 //! - A state that a step consumes is written in the same place, and no other state is written; weights are never.
 //! - Results of one step do not overlap; a grid has tiles that can be counted, and as many blocks of columns as its
@@ -22,14 +23,14 @@ use std::collections::BTreeMap;
 /// Values in the arena begin at multiples of so many bytes.
 pub const ARENA_ALIGN: u64 = 64;
 
-/// What is wrong with a step, or nothing.
+/// The fault of a step, if it has one.
 type Fault<T = ()> = Result<T, String>;
 
 impl Plan {
-    /// Checks what every engine relies on.
+    /// Checks the properties that every engine relies on.
     ///
     /// # Errors
-    /// [`Error::BadPlan`] with the step and what is wrong.
+    /// [`Error::BadPlan`] with the step and its fault.
     pub fn check(&self) -> Result<()> {
         let mut written = Written::default();
         for (index, step) in self.steps.iter().enumerate() {
@@ -67,7 +68,7 @@ impl Plan {
     fn check_size(&self, a: &Arg) -> Fault {
         let Type { dtype, cols, rows, .. } = a.ty;
         if cols == 0 || dtype.row_bytes(cols).is_none() {
-            return Err(format!("{a} {}: {cols} columns are no whole blocks of {dtype}", a.ty));
+            return Err(format!("{a} {}: {cols} columns are not whole blocks of {dtype}", a.ty));
         }
         if !matches!(rows, Dim::N(_)) && rows.at(&self.bucket) == 0 {
             return Err(format!("{a} {}: the bucket has no {rows}", a.ty));
@@ -77,13 +78,13 @@ impl Plan {
         end.map(drop).ok_or_else(|| format!("{a} {}: more bytes than can be addressed", a.ty))
     }
 
-    /// It lies where the interface or the arena has room for it.
+    /// Checks that it is inside the interface or the arena.
     fn check_place(&self, a: &Arg) -> Fault {
         let known = match a.region {
             Region::Arena => {
                 let end = end(a, &self.bucket);
                 if !a.offset.is_multiple_of(ARENA_ALIGN) {
-                    return Err(format!("{a} {}: its offset is no multiple of {ARENA_ALIGN}", a.ty));
+                    return Err(format!("{a} {}: its offset is not a multiple of {ARENA_ALIGN}", a.ty));
                 }
                 if end > self.arena_bytes {
                     return Err(format!("{a} {} ends at byte {end} of {}", a.ty, self.arena_bytes));
@@ -129,7 +130,7 @@ fn check_types(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
     Err(format!("results [{}], expected [{expected}]", list(outs.iter().map(|a| a.ty.to_string()).collect())))
 }
 
-/// What is consumed is written, in place; what is written was an operand, once.
+/// Checks that every consumed state is written in place, and that every written state is an operand exactly once.
 fn check_states(op: &Op, ins: &[Arg], outs: &[Arg]) -> Fault {
     let consumed = op.consumes();
     let next = outs.iter().skip(outs.len().saturating_sub(consumed.len()));
@@ -208,8 +209,8 @@ impl Written {
 }
 
 impl Bindings {
-    /// Checks that every buffer that a plan touches is bound, to it alone, and holds what the plan touches of it. Weights
-    /// are their engine's to check.
+    /// Checks that every buffer used by a plan is bound, that no two regions share a buffer, and that it holds the
+    /// bytes that the plan uses. The engine checks its weights.
     ///
     /// # Errors
     /// [`Error::Unbound`] with both sizes; [`Error::SharedBuffer`].

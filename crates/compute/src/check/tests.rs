@@ -203,13 +203,13 @@ fn bodies_of_regions_are_well_formed() {
         }
         p.steps[ADD].op = op;
     });
-    assert_eq!(deep, "2: regions lie more than 8 deep in each other");
+    assert_eq!(deep, "2: regions are nested more than 8 deep");
 }
 
 #[test]
 fn the_arena_is_aligned_and_large_enough() {
     let text = fault(|p| p.steps[ADD].args[0].offset = 32);
-    assert_eq!(text, "2: arena+32 f32[Rows, 8]: its offset is no multiple of 64");
+    assert_eq!(text, "2: arena+32 f32[Rows, 8]: its offset is not a multiple of 64");
     assert_eq!(fault(|p| p.arena_bytes -= 64), "1: arena+64 f32[Rows, 8] ends at byte 192 of 128");
     let text = fault(|p| p.steps[EMBED].args[2].offset = u64::MAX - 63);
     assert_eq!(text, format!("1: arena+{} f32[Rows, 8]: more bytes than can be addressed", u64::MAX - 63));
@@ -219,8 +219,8 @@ fn the_arena_is_aligned_and_large_enough() {
 fn sizes_at_the_bucket_can_be_addressed() {
     assert!(fault(|p| p.bucket.slots = usize::MAX / 2).ends_with("more bytes than can be addressed"));
     assert_eq!(fault(|p| p.bucket.rows = 0), "0: arena+0 u32[Rows, 3]: the bucket has no Rows");
-    assert!(fault(|p| p.steps[EMBED].args[2].ty.cols = 0).contains("0 columns are no whole blocks"));
-    assert!(fault(|p| p.steps[EMBED].args[2].ty.dtype = DType::Q8_0).contains("8 columns are no whole blocks of Q8_0"));
+    assert!(fault(|p| p.steps[EMBED].args[2].ty.cols = 0).contains("0 columns are not whole blocks"));
+    assert!(fault(|p| p.steps[EMBED].args[2].ty.dtype = DType::Q8_0).contains("8 columns are not whole blocks of Q8_0"));
 }
 
 #[test]

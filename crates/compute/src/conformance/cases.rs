@@ -18,7 +18,7 @@ pub(super) enum Operand {
     Values(Type),
     /// Tokens, positions and sequences of the step's rows; tokens below this.
     Rows(usize),
-    /// The same near the begin of their sequences; positions below this, too.
+    /// Rows near the beginning of their sequences, also at positions below this number.
     EarlyRows(usize),
     /// Tokens of the logit rows, below this.
     Records(usize),
@@ -91,7 +91,7 @@ const ROPES: [(usize, usize, usize); 5] = [(1, 2, 1), (3, 6, 3), (2, 64, 32), (4
 const ATTENTIONS: [(usize, usize, usize, usize); 5] =
     [(1, 1, 5, 3), (4, 2, 24, 24), (3, 1, 64, 80), (2, 2, 16, 65), (8, 2, 32, 32)];
 
-/// What weights can be in.
+/// The dtypes of weights.
 fn decodable() -> impl Iterator<Item = DType> {
     DTYPES.iter().filter(|i| i.decode.is_some() && i.gguf.is_some()).map(|i| i.dtype)
 }
@@ -204,8 +204,8 @@ fn ropes() -> Vec<Case> {
     kinds.enumerate().map(case).collect()
 }
 
-/// Caches of random values, far into their sequences: over borders of blocks and of what is done apart. Heads lie apart, and
-/// those of the keys in one row, too.
+/// Caches of random values, at late positions of their sequences: across the boundaries of blocks and of segments.
+/// Heads are stored separately, or all key heads in one row.
 fn attends() -> Vec<Case> {
     let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && !matches!(d, DType::Q8_A | DType::Q8_B);
     let mut cases = Vec::new();

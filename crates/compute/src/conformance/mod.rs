@@ -1,6 +1,7 @@
-//! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, in every
-//! layout that it reads, and steps in a row that read what was written before. Kernels of one numerics must give equal
-//! bits, and those of regions the bits of their members' kernels. An engine runs this with one line:
+//! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, in
+//! every layout that it reads, and sequences of steps that read the results of earlier steps. Kernels with the same
+//! numerics must compute equal bits, and kernels of regions the bits of the kernels of their members. An engine runs
+//! this with one line:
 //!
 //! ```
 //! # use inkstone_compute::{EngineOptions, Reference, conformance};
@@ -27,8 +28,8 @@ use crate::kernel::{Kernel, Layout, Numerics, Query, Registry};
 use inkstone_tensor::{DType, Dim, Op, Type};
 use std::fmt;
 
-/// The relative L2 distance from the definition that a numerics may have, by the beginning of its name; where it encodes
-/// activations, from the definition on these. Integers are always compared bit for bit.
+/// The relative L2 distance from the definition that a numerics may have, by the beginning of its name; where it
+/// encodes activations, from the definition on these. Integers are always compared bit for bit.
 pub const TOLERANCES: &[(&str, f64)] =
     &[(Numerics::DEFINITION.0, 0.0), ("f32", 1e-5), ("f16", 1e-2), ("bf16", 1e-5), ("q8", 1e-5)];
 
@@ -40,7 +41,7 @@ pub const OTHERWISE: f64 = 1e-3;
 pub enum Outcome {
     /// As the definition says.
     Passed,
-    /// What differs, or the error.
+    /// The difference, or the error.
     Failed(String),
     /// Why no kernel was asked.
     Skipped(String),
@@ -49,7 +50,7 @@ pub enum Outcome {
 /// A case on a kernel.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
-    /// What was computed, from what.
+    /// The op with its operands.
     pub case: String,
     /// By which kernels; empty if it was skipped.
     pub kernels: String,
@@ -124,8 +125,8 @@ fn tolerance(numerics: Numerics) -> f64 {
     TOLERANCES.iter().find(|(name, _)| numerics.0.starts_with(name)).map_or(OTHERWISE, |(_, t)| *t)
 }
 
-/// How far an encoded result may go from the definition if what is encoded differs in its last bits, so that some values
-/// are rounded to a neighbour.
+/// How far an encoded result may go from the definition if what is encoded differs in its last bits, so that some
+/// values are rounded to a neighbour.
 fn rounding(dtype: DType) -> f64 {
     match dtype {
         DType::F32 | DType::U32 => 0.0,
@@ -169,7 +170,7 @@ fn candidates<'a>(
     let (mut found, mut refusals) = (Vec::new(), Vec::new());
     let covering: Vec<&Kernel> = registry.kernels.iter().filter(|k| k.implements.covers(op)).collect();
     for kernel in &covering {
-        // Asked alone, a kernel answers for itself.
+        // With a registry of only this kernel, its own reason is returned.
         let alone = Registry { kernels: vec![(*kernel).clone()], ..registry.clone() };
         // Weights of one row are read in any dtype, but not by a kernel that wants its activations encoded.
         let encodes = kernel.activations.is_some() && matches!(op, Op::Linear(_));

@@ -1,5 +1,5 @@
-//! Plans made by hand, as a compiler would lower them but without its passes: values lie one after the other, and
-//! states, weights and ports where the interface has them.
+//! Plans built directly, as a compiler would lower them but without its passes: values are stored one after the other,
+//! and states, weights and ports are in their places of the interface.
 
 use crate::check::ARENA_ALIGN;
 use crate::kernel::{Kernel, Layout, Numerics, Tiling};
@@ -8,7 +8,7 @@ use inkstone_tensor::op::Mismatch;
 use inkstone_tensor::{Op, Sizes, Type};
 use std::sync::Arc;
 
-/// Where a value lies.
+/// The place of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) region: Region,
@@ -68,7 +68,7 @@ impl PlanBuilder {
         self.place(Region::Port(port), ty, 0)
     }
 
-    /// A step whose results lie at the places `into`, then in the states that were operands, then in the arena.
+    /// A step that stores its results at the places `into`, then in the states among its operands, then in the arena.
     pub(crate) fn step(&mut self, how: How, op: Op, ins: &[Place], into: &[Place]) -> Result<Vec<Place>, Mismatch> {
         let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
         let results = op.infer(&types)?;

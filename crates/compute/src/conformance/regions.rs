@@ -1,5 +1,5 @@
-//! Cases of regions: what compilers fuse, for engines that have kernels of it. A kernel must give the bits that kernels of
-//! the members give, one after the other.
+//! Cases of the regions that compilers fuse, for engines that have kernels of them. A kernel must compute the same bits
+//! as the kernels of the members one after the other.
 
 use super::candidates;
 use super::cases::{Case, Operand};
@@ -78,7 +78,7 @@ impl Sketch {
     }
 }
 
-/// Rows of steps: alone, and as many as a small bucket holds.
+/// The rows of steps: a single row, and as many as a small bucket holds.
 const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
 /// Columns of activations and of results.
 const COLS: (usize, usize) = (256, 45);
@@ -203,8 +203,8 @@ fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Ca
     s.region("linear_map", rows, &[y])
 }
 
-/// Two query heads for each of keys and values, of which all but four values turn. One head is no whole block of a cache that
-/// has blocks.
+/// Two query heads for each head of keys and values. All values of a head except four are rotated. One head is not a
+/// whole block of a cache format with blocks.
 fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
     let mut s = Sketch::default();

@@ -94,7 +94,7 @@ impl Rig {
     }
 }
 
-/// The same memory on the host, where values lie by name instead of by place.
+/// The same memory on the host, where values are stored by name instead of by place.
 #[derive(Default)]
 pub(super) struct Definition {
     /// Weights, states and ports.

@@ -1,6 +1,6 @@
-//! Steps in a row: several sequences whose pages lie in random order in shared caches, chunks of prompts and single
-//! tokens in one step, tokens taken from the carry, sequences that end. After every step all ports and states must be
-//! what the definitions make of them.
+//! Sequences of steps: several sequences with pages in random order in shared caches, chunks of prompts and single
+//! tokens in one step, tokens from the carry, sequences that end. After every step all ports and states must equal the
+//! results of the definitions.
 
 use super::plan::{How, Place, PlanBuilder};
 use super::rig::{Definition, MadeWeights, Rig};
@@ -26,7 +26,7 @@ pub(super) struct Scene {
     value_dim: usize,
     keys: DType,
     values: DType,
-    /// Tokens a page.
+    /// Tokens per page.
     page: usize,
     /// Most rows that a sequence adds to a step.
     chunk: usize,
@@ -167,7 +167,7 @@ fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut V
     Ok(())
 }
 
-/// A plan, what it reads, and the loosest tolerance of its kernels.
+/// A plan, its inputs, and the loosest tolerance of its kernels.
 struct Composition {
     plan: Arc<Plan>,
     weights: MadeWeights,
@@ -223,7 +223,7 @@ fn first_carry() -> Result<Array, Stop> {
     Ok(state)
 }
 
-/// Slots are not the indices of sequences, in whichever step.
+/// The slot of a sequence, which differs from its index in every step.
 fn slot_of(sequence: usize) -> usize {
     (sequence * 17 + 5) % SEQS
 }

@@ -1,5 +1,5 @@
-//! Cases of one op: a plan of one step, its operands in ports, states and weights, its results in ports and states. The op
-//! may be a region; then a second plan has a step for each of its members.
+//! Cases of one op: a plan of one step, its operands in ports, states and weights, its results in ports and states. The
+//! op may be a region; then a second plan has a step for each of its members.
 
 use super::cases::{Case, Operand};
 use super::plan::{How, Place, PlanBuilder};
@@ -17,11 +17,11 @@ use inkstone_tensor::{Array, Dim, Op, Sizes, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where operands lie that are no weights and no states, then results.
+/// The ports for operands that are neither weights nor states, then for results.
 const PORTS: [Port; 5] = [Port::Hidden, Port::Logits, Port::Records, Port::Rows, Port::Scores];
 /// Positions that rows are made up for.
 const POSITIONS: usize = 5000;
-/// Tokens a page: each of the sequences has one.
+/// Tokens per page: each of the sequences has one page.
 const PAGE: usize = 8192;
 const SEQUENCES: usize = 3;
 
@@ -99,8 +99,8 @@ struct Setup {
 }
 
 impl Asked<'_> {
-    /// What the kernel makes of the case: as close to the definition as it must be, of a region with the bits that kernels
-    /// of its members give.
+    /// The results of the kernel for the case. They must be within the tolerance of the definition; the results of a
+    /// region must have the bits of the kernels of its members.
     fn results(&self) -> Result<Vec<Array>, Stop> {
         let setup = self.setup()?;
         let (words, values) = (setup.words.clone(), setup.values.clone());
@@ -157,7 +157,7 @@ impl Asked<'_> {
                 // A kernel that wants its activations in another dtype gets them so, as a compiler would do it.
                 if let Some(to) = kernel.activations.filter(|_| i == 0 && matches!(case.op, Op::Linear(_))) {
                     if to.row_bytes(ty.cols).is_none() || to.info().encode.is_none() {
-                        return Err(Stop::Skipped(format!("rows of {} are no whole blocks of {to}", ty.cols)));
+                        return Err(Stop::Skipped(format!("rows of {} are not whole blocks of {to}", ty.cols)));
                     }
                     (ty, value) = (Type { dtype: to, ..ty }, encoded(&value, to));
                 }
@@ -196,7 +196,7 @@ impl Setup {
         body.outputs.iter().map(|v| Ok(rig.read(at[v].region, &body.ty(*v), &sizes)?)).collect()
     }
 
-    /// The same, ready to run, and where its values lie.
+    /// The prepared plan, with the places of its values.
     fn rig(mut self, asked: &Asked, body: &Body, kernels: &[&Kernel]) -> Result<(Rig, BTreeMap<ValueId, Place>), Stop> {
         let mut at: BTreeMap<ValueId, Place> = body.inputs.iter().copied().zip(self.places).collect();
         for v in body.outputs.iter().filter(|v| !body.ty(**v).state) {
@@ -205,7 +205,7 @@ impl Setup {
         for (node, kernel) in body.nodes.iter().zip(kernels) {
             let ins: Vec<Place> = node.ins.iter().map(|v| at[v]).collect();
             let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
-            // Results that are no states come first.
+            // Results that are not states come first.
             let into: Vec<Place> = node.outs.iter().map_while(|v| at.get(v).copied()).collect();
             let made = self.plan.step(How::by(kernel, &node.op, &types)?, node.op.clone(), &ins, &into)?;
             at.extend(node.outs.iter().copied().zip(made));

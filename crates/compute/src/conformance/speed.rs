@@ -1,4 +1,5 @@
-//! Whether an engine chooses well: every kernel that takes a case is timed, and the chosen one must be about the fastest.
+//! Whether an engine chooses well: every kernel that takes a case is timed, and the chosen one must be about the
+//! fastest.
 
 use super::cases::{Case, Operand};
 use super::single::{self, Asked};
@@ -25,14 +26,14 @@ const HOPELESS: u32 = 4;
 pub struct Timing {
     /// Its name, with the layout of its weights.
     pub kernel: String,
-    /// The shortest of its runs, with what it takes to submit one.
+    /// The shortest of its runs, including the time of a submit.
     pub time: Duration,
 }
 
 /// All kernels of one arithmetic on a case.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What was computed, from what.
+    /// The op with its operands.
     pub case: String,
     /// The one that the engine chooses.
     pub chosen: Timing,

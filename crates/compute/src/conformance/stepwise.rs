@@ -1,5 +1,5 @@
-//! An engine that runs another one and holds every step of every plan against its definition, on what the other one gave
-//! that step. So a model runs as it does, and the first kernel that goes too far is named.
+//! An engine that runs another one and holds every step of every plan against its definition, on what the other one
+//! gave that step. So a model runs as it does, and the first kernel that goes too far is named.
 
 use super::values::{difference, largest};
 use super::{rounding, tolerance};
@@ -15,8 +15,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An engine under observation. It takes the plans and the buffers of the other one, and weights twice: as the other one
-/// has them, and as they lie in their source.
+/// An engine under observation. It takes the plans and the buffers of the other engine, and loads weights twice: in the
+/// layout of the other engine, and in the layout of their source.
 ///
 /// A submit runs the whole plan, with a place of its own in the arena for every value, and then each step by its
 /// definition on the operands that the engine had. A result may be as far from the definition's as the numerics of its
@@ -210,7 +210,7 @@ impl Observer {
                 expected
             } else {
                 let found = self.value(observed, arg.region, arg.offset, &arg.ty, &sizes)?;
-                // What differs in its last bit before it is rounded may be rounded to a neighbour.
+                // Values that differ in their last bit before they are rounded may be rounded to different neighbours.
                 let bound = observed.bounds[index];
                 let bound = if bound > 0.0 { bound.max(rounding(arg.ty.dtype)) } else { 0.0 };
                 if let Some(fault) = difference(&expected, &found, bound) {
@@ -231,7 +231,7 @@ impl Observer {
         Ok(())
     }
 
-    /// What lies in a place now.
+    /// The current value at a place.
     fn value(&mut self, observed: &Observed, region: Region, offset: u64, ty: &Type, sizes: &Sizes) -> Result<Array> {
         let no_memory = |source: NoMemory| Error::NoMemory { what: "a value", source };
         let mut value = Array::zeros(ty.dtype, ty.rows.at(sizes), ty.cols).map_err(no_memory)?;

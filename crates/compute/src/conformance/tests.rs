@@ -23,7 +23,7 @@ fn the_reference_engine_conforms() {
     assert_eq!(names.len(), report.results.len(), "names are seeds, so they are unique");
 }
 
-/// What a kernel from outside does wrong, and how much of it the suite sees.
+/// The report of the suite about a faulty custom kernel.
 fn wrong(name: &'static str, entry: ReferenceKernel) -> Report {
     let report = run_some(&engine(&[outside(Pattern::Named(name), entry)]), |op| op.name() == name);
     assert!(!report.passed(), "{name}: {report}");
@@ -73,7 +73,7 @@ fn other_bits_of_one_numerics_are_found() {
     assert!(run_some(&engine(&other), norms).passed(), "a last bit is within the tolerance");
     let report = run_some(&engine(&[kernel("one", f32, eval), kernel("other", f32, last_bit)]), norms);
     let blamed: Vec<&str> = report.failed().map(|r| r.kernels.as_str()).collect();
-    // The kernel from outside that comes last is the first choice.
+    // The last custom kernel is the first choice.
     assert!(!blamed.is_empty() && blamed.iter().all(|k| *k == blamed[0]), "{report}");
     assert!(report.to_string().contains("of one numerics: row 0, block 0 is "), "{report}");
 }

@@ -73,8 +73,8 @@ impl Random {
     }
 }
 
-/// Where two matrices differ, if they do by more than a relative L2 distance of `tolerance`; at 0, and where values are
-/// no numbers, every bit counts.
+/// Describes the difference of two matrices if their relative L2 distance exceeds `tolerance`. With a tolerance of 0,
+/// and for values that are not numbers, every bit counts.
 pub(super) fn difference(expected: &Array, found: &Array, tolerance: f64) -> Option<String> {
     if expected == found {
         return None;
@@ -109,7 +109,8 @@ pub(super) fn difference(expected: &Array, found: &Array, tolerance: f64) -> Opt
     (relative > tolerance).then(|| format!("relative L2 distance {relative:.2e}, allowed {tolerance:.0e}"))
 }
 
-/// Where two matrices of one shape are farthest from each other, for messages; nothing if their values can't be decoded.
+/// Where two matrices of one shape are farthest from each other, for messages; nothing if their values can't be
+/// decoded.
 pub(super) fn largest(expected: &Array, found: &Array) -> String {
     if expected.dtype().info().decode.is_none() || (expected.rows(), expected.cols()) != (found.rows(), found.cols()) {
         return String::new();

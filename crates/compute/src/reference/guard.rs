@@ -1,6 +1,6 @@
-//! What a step names must be there: definitions index with the tokens, positions and page tables of a step, so these
-//! are checked before, as errors. Otherwise a step that is wrong would be a panic, and the states that the op had
-//! consumed would be gone.
+//! Checks the indices of a step. Definitions index with the tokens, positions and page tables of a step, so these are
+//! checked first and reported as errors. Otherwise an invalid step would cause a panic, and the states that the op had
+//! consumed would be lost.
 
 use inkstone_tensor::body::Node;
 use inkstone_tensor::ops::{By, Embed};
@@ -12,7 +12,7 @@ pub(super) fn check(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Re
     check_op(op, step, ins, slots, &(0..ins.len()).map(Some).collect::<Vec<_>>())
 }
 
-/// `of` says which operand of the whole step an operand of this op is; `None` for what a region computes inside.
+/// `of` maps each operand of this op to an operand of the whole step; `None` for values computed inside a region.
 fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<usize>]) -> Result<(), StepError> {
     let operand = |i: usize| of.get(i).copied().flatten().and_then(|i| ins.get(i));
     match op {
@@ -64,7 +64,8 @@ fn looked_up(embed: Embed, values: &Array, table: usize) -> Result<(), StepError
     rows(values.all()).try_for_each(|row| below(what, embed.index(&row), table))
 }
 
-/// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not trusted.
+/// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not
+/// trusted.
 fn places(step: &StepView, values: &Array, group: usize, slots: usize) -> Result<(), StepError> {
     if !values.is_of(&ROWS) || group >= GROUPS {
         return Ok(());

@@ -76,12 +76,12 @@ pub(super) struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// The words; what the state is computed in.
+    /// The words, in which the state is computed.
     pub(super) fn words(&mut self) -> Arc<Vec<u32>> {
         std::mem::take(&mut self.words)
     }
 
-    /// Whether these words can stand for what was taken.
+    /// Whether these words can replace the words that were taken.
     pub(super) fn fits(&self, words: &[u32]) -> bool {
         words.len() as u64 >= self.memory.bytes.div_ceil(4)
     }

@@ -1,5 +1,5 @@
-//! The reference engine: runs any plan, one step after the other, by the definitions of its ops. It ignores the kernels
-//! that a plan names, their layouts and their tiles, and knows nothing but safe code.
+//! The reference engine: runs any plan, one step after the other, with the definitions of its ops. It ignores the
+//! kernels of a plan, their layouts and their tiles, and contains only safe code.
 
 mod guard;
 mod memory;
@@ -19,8 +19,8 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weights::Loaded;
 
-/// The entry of a kernel from outside for this engine: the results of an op from its operands, as
-/// [`Op::eval`] gives them. States that the op consumes are moved in and come back as results.
+/// The entry of a custom kernel for this engine: a function from the operands of an op to its results, like
+/// [`Op::eval`]. States that the op consumes are moved in and returned as results.
 pub type ReferenceKernel = fn(&Op, &StepView, Arrays) -> Arrays;
 
 /// The reference engine.
@@ -31,7 +31,7 @@ pub struct Reference {
     device: Arc<Device>,
 }
 
-/// What queues and buffers share.
+/// The state that queues and buffers share.
 #[derive(Debug)]
 struct Device {
     budget: Arc<Budget>,
@@ -40,7 +40,7 @@ struct Device {
 }
 
 impl Device {
-    /// A panic of a step does not end the engine: what it protects is put back by those who took it.
+    /// Ignores the poison of a panic in a step: the code that takes the protected memory also returns it.
     fn lock(&self) -> MutexGuard<'_, ()> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,12 +50,11 @@ impl Reference {
     /// Its name.
     pub const NAME: &'static str = "reference";
 
-    /// The engine on this machine. Its budget is that of the options, or the memory that is free now; threads are
-    /// ignored.
+    /// Opens the engine. Its budget is the budget of the options, or the memory that is free now; threads are ignored.
     ///
     /// # Errors
-    /// [`Error::KernelEntry`] if a kernel from outside has an entry that is no [`ReferenceKernel`];
-    /// [`Error::NoIsa`] if the options name an instruction set, because definitions have none.
+    /// [`Error::KernelEntry`] if the entry of a custom kernel is not a [`ReferenceKernel`]; [`Error::NoIsa`] if the
+    /// options name an instruction set, because definitions have none.
     pub fn new(options: &EngineOptions) -> Result<Reference> {
         if let Some(isa) = options.isa.clone() {
             return Err(Error::NoIsa { engine: Self::NAME.to_owned(), isa, known: "none".to_owned() });
@@ -94,7 +93,7 @@ fn eval() -> Kernel {
     Kernel::by_definition("eval", Pattern::AnyOp, Arc::new(()))
 }
 
-/// The entry of a kernel, if it is one from outside.
+/// The entry of a custom kernel.
 fn outside(kernel: &Kernel) -> Option<ReferenceKernel> {
     kernel.entry.downcast_ref().copied()
 }

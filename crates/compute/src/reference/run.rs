@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct Program {
     plan: Arc<Plan>,
     bind: Bindings,
-    /// For each step the kernel from outside that it names.
+    /// For each step its custom kernel, if it has one.
     kernels: Vec<Option<ReferenceKernel>>,
 }
 
@@ -164,8 +164,8 @@ impl Program {
     }
 }
 
-/// Puts the memory of states back. A result in other memory than was taken, which only a kernel from outside gives, has
-/// its words; one that is too small is dropped, and zeros take its place.
+/// Returns the memory of states. A custom kernel may return a result in other memory, which then replaces the words of
+/// the state; a result that is too small is dropped and replaced by zeros.
 fn give_back<'a>(states: States, values: impl Iterator<Item = (&'a Arg, Array)>) {
     let mut values: SmallVec<[(Region, Array); 8]> = values.map(|(a, value)| (a.region, value)).collect();
     for (region, taken) in states {

@@ -244,7 +244,7 @@ fn the_budget_is_kept_and_given_back() {
 fn memory_that_cannot_be_had_is_an_error() {
     let engine = Reference::new(&EngineOptions::default().budget(u64::MAX)).unwrap();
     assert!(matches!(engine.alloc(u64::MAX - 8, Usage::State), Err(Error::NoMemory { .. })));
-    // What could not be allocated is not charged.
+    // Memory that could not be allocated is not charged.
     engine.alloc(64, Usage::State).unwrap();
     assert!(Reference::new(&EngineOptions::default()).unwrap().caps().memory > 1 << 20);
 }

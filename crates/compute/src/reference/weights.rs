@@ -40,7 +40,7 @@ pub(super) fn load(
     Ok(Weights::new(Arc::new(Loaded { slots: slots.to_vec(), arrays, _charges: charges }), copied))
 }
 
-/// The weight as it lies in its source.
+/// The weight in the layout of its source.
 fn weight(source: &dyn WeightSource, slot: &WeightSlot) -> Result<Array> {
     let bytes = slot.read(source)?;
     let rows = slot.ty.rows.at(&Default::default());

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use inkstone_tensor::Sizes;
 use std::collections::BTreeMap;
 
-/// Who touched a piece of memory: whoever writes it next must come after all of these, whoever reads it after `writer`.
+/// The steps that used a range of memory. The next writer must run after all of them, the next reader after `writer`.
 #[derive(Clone, Default)]
 struct Piece {
     writer: Option<usize>,
@@ -25,7 +25,8 @@ impl TileProgram {
     /// Checks, for a step of these sizes, that every two tiles of which one writes what the other touches are ordered.
     ///
     /// # Errors
-    /// [`Error::Hazard`] with the two steps and the argument; [`Error::BadPlan`] if this is the program of another plan.
+    /// [`Error::Hazard`] with the two steps and the argument; [`Error::BadPlan`] if this is the program of another
+    /// plan.
     pub fn check(&self, plan: &Plan, sizes: &Sizes) -> Result<()> {
         let steps = plan.steps.len();
         if self.work.len() != steps {
@@ -53,7 +54,8 @@ impl TileProgram {
         Err(Error::BadPlan { plan, step, op, fault: format!("it waits for step {wait}, allowed: earlier ones") })
     }
 
-    /// For each step those that are done when one of its tiles runs: what a step without tiles waits for does not count.
+    /// For each step the steps that are done when one of its tiles runs. The waits of a step without tiles do not
+    /// count.
     fn order(&self, sizes: &Sizes) -> Vec<StepSet> {
         let mut after: Vec<StepSet> = Vec::with_capacity(self.work.len());
         for work in &self.work {
@@ -93,8 +95,8 @@ fn between(touches: &[Touch], after: &[StepSet]) -> Result<()> {
     Ok(())
 }
 
-/// Tiles of one step do not wait for each other: what they write must be cut into parts that no other tile touches.
-/// Writes of states are scattered; that their places differ is what the step's page tables promise.
+/// Tiles of one step do not wait for each other, so each must write a part of the results that no other tile uses.
+/// Writes of states are scattered; the page tables of the step guarantee that their places differ.
 fn within(step: usize, s: &Step, sizes: &Sizes) -> Result<()> {
     if s.grid.tiles(sizes) <= 1 {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The counters of a tile program under way: who runs which tiles, and what is done.
+//! The counters of a running tile program: the claims of tiles, and the finished tiles.
 //!
-//! The tiles of a step are divided into shares, one a worker: it claims its own from the front, so that it reads its part
-//! of the memory in order, and when that is used up it steals from the back of the others'. Nothing is claimed before it
-//! may run, so a worker that the system takes off its core while it waits holds nobody up.
+//! The tiles of a step are divided into shares, one per worker. A worker claims its own share from the front, so that
+//! it reads its part of the memory in order, and then steals from the back of other shares. A tile is claimed only when
+//! it may run, so a worker that the system suspends while it waits delays no other worker.
 
 use super::{TileProgram, Work};
 use inkstone_tensor::Sizes;
@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bits of a tile's index in a share.
 const INDEX: u32 = 18;
-/// Which part of what is left is claimed at once: of the only share of a step, of a worker's own, of another's. Each claim is a
-/// break in a stream of reads, so there are few; the last ones are small, so that workers come to the end together.
+/// The part of the remaining tiles that is claimed at once: from the only share of a step, from the own share of a
+/// worker, or from another share. Each claim interrupts a stream of reads, so there are few claims; the last ones are
+/// small, so that workers finish at the same time.
 const ONLY: Part = Part(1, 1);
 const OWN: Part = Part(3, 4);
-/// Of a worker's own where tiles have many rows: they take so long that a claim costs nothing beside them.
+/// The part of the own share if tiles have many rows: the time of a claim is then negligible.
 const OWN_LONG: Part = Part(1, 4);
 const ANOTHERS: Part = Part(1, 2);
 /// Rows of a plan up to which tiles are short.
@@ -31,8 +32,8 @@ struct Part(usize, usize);
 /// Most tiles of a step.
 pub const MAX_TILES: usize = (1 << INDEX) - 1;
 
-/// Tiles that nobody has claimed: the run that they belong to (28 bits), the first (18), the end (18). What a worker read
-/// in one run is no longer there in the next, so one that comes late claims nothing. Each is alone on its cache line.
+/// The unclaimed tiles of a share: the run that they belong to (28 bits), the first (18), the end (18). The value of an
+/// earlier run never recurs in the next run, so a late worker claims nothing. Each value has its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Share(AtomicU64);
@@ -98,8 +99,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters for so many workers. `block` tells for each step how many of its tiles are worth the trouble of a claim; a
-    /// step of no more has one share.
+    /// Counters for so many workers. `block` tells for each step how many of its tiles are worth the trouble of a
+    /// claim; a step of no more has one share.
     pub fn new(program: &TileProgram, workers: usize, block: impl Fn(usize) -> usize) -> Counters {
         let mut first = 0;
         let counter = |(index, work): (usize, &Work)| {
@@ -140,7 +141,7 @@ impl Counters {
         Worker { counters: self, program, run, index, step: 0, held: 0, completed: false }
     }
 
-    /// Whether all tiles of this run have run: it may be that another has begun since. What they wrote is visible if not.
+    /// Whether all tiles of this run have run. If no other run has begun since, their writes are visible.
     pub fn is_finished(&self, run: u32) -> bool {
         self.left.load(Ordering::Acquire) == 0 || self.is_past(run)
     }
@@ -154,7 +155,7 @@ impl Counters {
         self.steps[step].shares.load(Ordering::Relaxed) > 1
     }
 
-    /// Whether all tiles of `step` have run. What they wrote is then visible.
+    /// Whether all tiles of `step` have run. If so, their writes are visible.
     fn is_done(&self, step: usize) -> bool {
         self.steps[step].open.load(Ordering::Acquire) == 0
     }
@@ -169,7 +170,7 @@ impl Counters {
         self.shares(step).iter().map(|s| s.left(run).len()).sum()
     }
 
-    /// What of the run is not done and what it waits for, a line a step: for people who look at one that hangs.
+    /// The unfinished steps of the run and their waits, one line per step, for debugging a run that hangs.
     pub fn progress<'a>(&'a self, program: &'a TileProgram) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| {
             for (step, work) in program.work.iter().enumerate().filter(|(step, _)| !self.is_done(*step)) {
@@ -186,7 +187,7 @@ impl Counters {
     }
 }
 
-/// What a worker does next.
+/// The next action of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
     /// These tiles of a step. They count as run when the worker asks again.
@@ -202,8 +203,9 @@ pub enum Turn {
     Over,
 }
 
-/// A worker's way through the steps of a run. They are entered in plan order, and what a step waits for is earlier, so
-/// nothing deadlocks: of the steps with tiles left, the earliest waits only for tiles that workers run.
+/// The progress of a worker through the steps of a run. Steps are entered in plan order and wait only for earlier
+/// steps, so there is no deadlock: of the steps with unclaimed tiles, the earliest waits only for tiles that are
+/// running.
 #[derive(Debug)]
 pub struct Worker<'a> {
     counters: &'a Counters,
@@ -233,9 +235,9 @@ impl Worker<'_> {
         Turn::Over
     }
 
-    /// Whether waiting is over: the step may run, or is done, or another run has begun, in which this worker has no part
-    /// (it must not wait for others there, who may wait for it). What the steps that it waits for have written is then
-    /// visible. Of a step that may not run, no tile is claimed.
+    /// Whether waiting is over: the step may run, or is done, or another run has begun, in which this worker has no
+    /// part (it must not wait for workers of that run, which may wait for it). The writes of the steps that it waits
+    /// for are then visible. No tile of a step that may not run is claimed.
     pub fn can_go_on(&self) -> bool {
         let done = |step: usize| self.counters.is_done(step);
         let may_run = || self.program.work[self.step].waits.iter().all(|wait| done(*wait));

@@ -1,6 +1,6 @@
 //! A plan as tiles that wait for steps instead of barriers. Tiles are claimed in plan order; before it runs, a tile
 //! waits until the steps that its own step waits for are done. The waits follow from the byte ranges of the finished
-//! plan, so plans can be linked and share an arena; what follows from other waits is left out.
+//! plan, so plans can be linked and share an arena; waits that follow from other waits are omitted.
 
 mod check;
 mod counters;
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use touched::Touched;
 
-/// A step of a [`TileProgram`], or what is done before one.
+/// A step of a [`TileProgram`], or the work before a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Which step of the plan.
@@ -31,7 +31,7 @@ pub struct Work {
     pub waits: SmallVec<[usize; 4]>,
 }
 
-/// The tiles of a plan and what they wait for: one counter a step, no barrier.
+/// The tiles of a plan and their waits: one counter per step, no barrier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileProgram {
     work: Vec<Work>,
@@ -75,7 +75,7 @@ impl TileProgram {
     pub fn new(plan: &Plan) -> TileProgram {
         let count = plan.steps.len();
         let presence: Vec<Presence> = plan.steps.iter().map(|s| Presence::of(s, &plan.bucket)).collect();
-        // For each presence p: the steps that have tiles only if those of presence p have.
+        // For each presence p: the steps that have tiles only if the steps of presence p have tiles.
         let implying = Presence::ALL.map(|p| {
             let mut set = StepSet::new(count);
             (0..count).filter(|k| presence[*k] >= p).for_each(|k| set.insert(k));
@@ -103,10 +103,10 @@ impl TileProgram {
         TileProgram { work, bucket: plan.bucket }
     }
 
-    /// The same with work before some steps, of which `grid` gives the tiles: they wait for what the step waits for, and the
-    /// step waits for them. What they make lies in one of `places` places of memory, in turns: so they also wait for the last
-    /// step that reads what was there before. All these tiles and steps must be cut along the same rows, so that all have some if one
-    /// has: one without would pass no order on.
+    /// Adds work before some steps; `grid` returns its tiles. These tiles have the waits of the step, and the step
+    /// waits for them. Their results are stored in `places` places of memory in turn, so they also wait for the last
+    /// step that reads the previous content of the place. All these tiles and steps must be cut along the same rows, so
+    /// that either all or none have tiles: a step without tiles would not pass on the order.
     pub fn before(self, places: usize, grid: impl Fn(usize) -> Option<Grid>) -> TileProgram {
         let mut all: Vec<Work> = Vec::with_capacity(self.work.len());
         // Where steps are now; those that had work before them.
@@ -128,14 +128,14 @@ impl TileProgram {
         TileProgram { work: all, ..self }
     }
 
-    /// Its steps, and what is done before some.
+    /// Its steps, and the work before steps.
     pub fn work(&self) -> &[Work] {
         &self.work
     }
 }
 
 impl fmt::Display for TileProgram {
-    /// One line a step: its index, op, tiles at the bucket and waits.
+    /// Prints one line per step: its index, op, tiles at the bucket and waits.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (i, w) in self.work.iter().enumerate() {
             let tiles = w.grid.tiles(&self.bucket);

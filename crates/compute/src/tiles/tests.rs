@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: 32 };
-/// What a step may have: nothing, rows only, both; fewer than the bucket, too.
+/// The sizes of steps: empty, only rows, both; also smaller than the bucket.
 const SIZES: [Sizes; 4] = [
     Sizes { rows: 0, logit_rows: 0, ..BUCKET },
     Sizes { logit_rows: 0, ..BUCKET },
@@ -27,7 +27,7 @@ fn map(inputs: usize) -> Op {
     Map(Expr::new(&terms)).into()
 }
 
-/// Two layers and a head. The arena is reused as a compiler would: what is dead is overwritten.
+/// Two layers and a head. The arena is reused as by a compiler: dead values are overwritten.
 fn plan() -> Plan {
     let cut = How { kernel: "tiled", tiling: Tiling { row_block: 2, col_block: 8 } };
     let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
@@ -61,7 +61,7 @@ fn plan() -> Plan {
     plan
 }
 
-/// Folds the arena: values of the second layer lie where values of the first have died.
+/// Folds the arena: values of the second layer replace dead values of the first layer.
 fn reuse(plan: &mut Plan) {
     let mut places: Vec<(u64, u64, u32)> = Vec::new();
     let steps = plan.steps.clone();
@@ -291,7 +291,8 @@ fn long_plans_are_like_short_ones() {
     assert_eq!(of(1), of(199));
 }
 
-/// Memory that knows who is in it: for each 64-byte line the version (the last step that wrote it), and how many are in.
+/// Memory that knows who is in it: for each 64-byte line the version (the last step that wrote it), and how many are
+/// in.
 #[derive(Default)]
 struct Line {
     version: AtomicU32,

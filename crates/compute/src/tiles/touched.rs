@@ -1,12 +1,12 @@
-//! Who touched which bytes of a plan's memories, up to the step that is looked at: what it must come after.
+//! The steps that used each range of memory of a plan, up to the current step, which must run after them.
 
 use super::Presence;
 use crate::plan::{Region, Step};
 use inkstone_tensor::Sizes;
 use std::collections::BTreeMap;
 
-/// A stretch of bytes that was touched by the same steps: its end, and those steps with whether they wrote. What a later
-/// writer stands for is left out: whoever comes after that comes after them, too.
+/// A range of bytes that was used by the same steps: its end, and the steps with the information whether they wrote.
+/// Steps before a later writer are omitted, because all steps after that writer also run after them.
 #[derive(Clone, Debug)]
 struct Stretch {
     end: u64,
@@ -18,7 +18,8 @@ struct Stretch {
 pub(super) struct Touched(BTreeMap<Region, BTreeMap<u64, Stretch>>);
 
 impl Touched {
-    /// Adds a step; gives the earlier ones with which it has bytes in common that one of the two writes, the latest first.
+    /// Adds a step; gives the earlier ones with which it has bytes in common that one of the two writes, the latest
+    /// first.
     pub(super) fn add(&mut self, index: usize, step: &Step, presence: &[Presence], bucket: &Sizes) -> Vec<usize> {
         let mut before = Vec::new();
         // Weights are never written, so they order nothing.

@@ -1,5 +1,5 @@
-//! F16: IEEE half precision. Encoding rounds to nearest, ties to even; what is too large becomes an infinity, and a NaN
-//! stays one.
+//! F16: IEEE half precision. Encoding rounds to nearest, ties to even. Values that are too large become infinity, and
+//! NaN stays NaN.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;

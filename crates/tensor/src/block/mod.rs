@@ -1,8 +1,9 @@
-//! Block formats: how quantised values lie in memory. One file a format, entered in the table of `dtype`.
+//! Block formats: the layout of quantised values in memory. Each format has one file, and a row in the table of
+//! `dtype`.
 //!
-//! Layouts are those of GGUF files, or stated in the file of the format; little-endian. Arithmetic is single precision in the order that each file states,
-//! unfused, so that every machine decodes the same bits. Sources and destinations that are not whole blocks are used
-//! up to their last whole block; what is left over stays as it is.
+//! The layouts are defined by GGUF, or by the file of the format; they are little-endian. Arithmetic is single
+//! precision in the order that each file states, without fused operations, so that every machine decodes the same bits.
+//! Sources and destinations are used up to their last whole block; the remaining bytes or values are not changed.
 
 pub(crate) mod bf16;
 pub(crate) mod f16;

@@ -1,8 +1,9 @@
 //! Q3_K: 32 bytes of third bits, 64 bytes of 2-bit `q`, 12 bytes with 16 scales of 6 bits, a half-precision `d`;
 //! value = (d (scale - 32)) (q - 4), where `q` has its third bit.
 //!
-//! The 2-bit parts lie as in Q2_K. Bit j of byte i of the third bits belongs to value 32 j + i. Scale j has its low
-//! nibble in byte j (low half of it for j < 8, high half of byte j - 8 else) and its upper two bits in byte 8 + j mod 4.
+//! The 2-bit parts are stored as in Q2_K. Bit j of byte i of the third bits belongs to value 32 j + i. Scale j has its
+//! low nibble in byte j (its low half for j < 8, else the high half of byte j - 8) and its upper two bits in byte 8 + j
+//! mod 4.
 
 use super::{decode_blocks, half_at};
 

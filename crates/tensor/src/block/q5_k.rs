@@ -1,7 +1,7 @@
 //! Q5_K: half-precision `d` and `m`, 12 bytes with eight scales and minima of 6 bits (see `scales`), 32 bytes of fifth
 //! bits, 128 bytes of nibbles; value = (d scale) q - (m minimum).
 //!
-//! The nibbles lie as in Q4_K. Bit j of byte i of the fifth bits belongs to value 32 j + i.
+//! The nibbles are stored as in Q4_K. Bit j of byte i of the fifth bits belongs to value 32 j + i.
 
 use super::scales::scale_and_minimum;
 use super::{decode_blocks, half_at};

@@ -2,7 +2,8 @@
 //! value = (d scale) (q - 32).
 //!
 //! Each half of 128 values has 64 bytes of nibbles: the values 0 to 63 in their low halves, 64 to 127 in their high
-//! ones; and 32 bytes of upper bits: byte i holds those of the values i, i + 32, i + 64, i + 96 from the low bits up.
+//! ones; and 32 bytes of upper bits: byte i holds the upper bits of the values i, i + 32, i + 64, i + 96 from the low
+//! bits up.
 
 use super::{decode_blocks, half_at};
 

@@ -29,7 +29,7 @@ pub(crate) fn encode(values: &[f32], bytes: &mut [u8]) {
     });
 }
 
-/// To the nearest integer, ties away from zero; NaN gives 0, what is too large the nearest bound.
+/// Rounds to the nearest integer, ties away from zero. NaN becomes 0, and values out of range become the nearest bound.
 #[inline(always)]
 fn round_away(x: f32) -> i8 {
     // The largest number below a half: a half itself would round its predecessor up to 1.

@@ -47,7 +47,7 @@ pub(super) fn group(values: &[f32; VALUES], (d, inverse): (f32, f32), b: &mut [u
     b[36..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// To the nearest integer, ties to even, for what is far below 2^22: adding this constant rounds to an integer.
+/// Rounds values far below 2^22 to the nearest integer, ties to even: adding this constant rounds to an integer.
 #[inline(always)]
 fn round_ties_even(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23

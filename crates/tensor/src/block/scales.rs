@@ -3,7 +3,7 @@
 /// Scale and minimum of group `j` of 8.
 ///
 /// Groups 0 to 3 have the low 6 bits of byte j and of byte j + 4. Groups 4 to 7 have the two nibbles of byte j + 4, and
-/// their upper two bits are those of the bytes j - 4 and j.
+/// their upper two bits are the upper bits of the bytes j - 4 and j.
 #[inline(always)]
 pub(super) fn scale_and_minimum<const B: usize>(block: &[u8; B], j: usize) -> (f32, f32) {
     let byte = |i: usize| block[4 + i];

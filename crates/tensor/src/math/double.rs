@@ -1,7 +1,7 @@
 //! Sums and products with their rounding errors (Dekker 1971, Knuth, TAOCP 4.2.2): a pair of numbers is a value of
 //! about 106 bits.
 
-/// `a + b` as the rounded sum and what it lacks.
+/// `a + b` as the rounded sum and its rounding error.
 #[inline(always)]
 pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -25,7 +25,8 @@ fn split(a: f64) -> (f64, f64) {
     (upper, a - upper)
 }
 
-/// `a * b` as the rounded product and what it lacks. Both are below 2^996; the product is not near the subnormals.
+/// `a * b` as the rounded product and its rounding error. Both must be below 2^996, and the product not close to
+/// subnormal.
 #[inline(always)]
 pub(super) fn two_product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;

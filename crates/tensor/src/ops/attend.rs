@@ -14,7 +14,7 @@ pub struct Attend {
     pub heads: usize,
     /// Key and value heads; a divisor of `heads`.
     pub kv_heads: usize,
-    /// What scores are multiplied by, usually 1 / sqrt(head_dim).
+    /// The factor of scores, usually 1 / sqrt(head_dim).
     pub scale: f64,
     /// The layer group whose page table is used.
     pub group: usize,

@@ -3,7 +3,7 @@ use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{ROWS, Row, StepView, rows};
 use crate::{Array, Dim, Sizes, Type};
 
-/// What a row of a step is looked up by.
+/// The index by which a row of a step is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Its token.
@@ -15,7 +15,7 @@ pub enum By {
 /// `(rows, table) -> x`: the table's row of each token or position, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embed {
-    /// What is looked up.
+    /// The index of the lookup.
     pub by: By,
 }
 

@@ -4,8 +4,8 @@ use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
 
-/// `(x[m, k], w[n, k], bias[1, n]?) -> x w^T + bias`, m x n. Each row of the weight is decoded, in whatever dtype it is;
-/// a product is a sum in f64 in the order of k, and the bias is added to it before it is rounded.
+/// `(x[m, k], w[n, k], bias[1, n]?) -> x w^T + bias`, m x n. Each row of the weight, of any dtype, is decoded. A
+/// product is a sum in f64 in the order of k, and the bias is added before the sum is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linear;
 

@@ -34,7 +34,7 @@ impl Expr {
         Expr(SmallVec::from_slice(terms))
     }
 
-    /// The value of the expression, given those of the operands.
+    /// The value of the expression for the given operands.
     ///
     /// # Panics
     /// If the expression is not well-formed ([`Expr::is_well_formed`]).

@@ -1,4 +1,4 @@
-//! One file an op.
+//! One file per op.
 
 mod accept;
 mod advance;
@@ -44,7 +44,8 @@ fn one(result: Array) -> Arrays {
     Arrays::from_iter([result])
 }
 
-/// The sum of products in f64, in index order. It begins at +0, as those of [`dot4`] do: `Iterator::sum` begins at -0.
+/// The sum of products in f64, in index order. It begins at +0, like the sums of [`dot4`]: `Iterator::sum` begins at
+/// -0.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + f64::from(*a) * f64::from(*b))
 }

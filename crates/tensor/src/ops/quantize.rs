@@ -3,7 +3,7 @@ use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, DType, Type};
 
-/// `(x) -> x` in another dtype, each row on its own: what a numerics does to its activations.
+/// `(x) -> x` in another dtype, each row separately. A numerics encodes its activations with this op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantize {
     /// The dtype of the result.

@@ -4,8 +4,9 @@ use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::StepView;
 use crate::{Array, Dim, Sizes, Type};
 
-/// `(x, w) -> x / sqrt(mean(x^2) + eps) * w`, each row on its own (Zhang and Sennrich 2019, arXiv 1910.07467). A row
-/// that is a multiple of `w` long is heads side by side: each is a row of its own, and `w` is that of all.
+/// `(x, w) -> x / sqrt(mean(x^2) + eps) * w`, each row separately (Zhang and Sennrich 2019, arXiv 1910.07467). A row
+/// whose length is a multiple of the length of `w` consists of adjacent heads: each head is normalised as a separate
+/// row with the same `w`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsNorm {
     /// Added to the mean of squares.

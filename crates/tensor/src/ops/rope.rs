@@ -23,7 +23,7 @@ pub struct Rope {
     pub head_dim: usize,
     /// Radians a position, one a pair.
     pub frequencies: Arc<[f64]>,
-    /// What the rotated values are multiplied by.
+    /// The factor of the rotated values.
     pub magnitude: f64,
     /// Which elements make a pair.
     pub pairs: Pairs,

@@ -50,10 +50,10 @@ impl OpDef for Sample {
 }
 
 impl Sample {
-    /// What a row draws, in memory that the caller keeps: the definition, which every engine may share.
+    /// Draws the token of a row, with memory of the caller. This is the definition, which every engine may use.
     ///
     /// # Panics
-    /// If the row's sequence or the pages up to its position are not there.
+    /// If the sequence of the row, or a page up to its position, is missing.
     pub fn draw(
         &self,
         workspace: &mut Workspace,

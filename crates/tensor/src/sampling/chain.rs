@@ -42,7 +42,7 @@ impl fmt::Display for Chain {
     }
 }
 
-/// Prints stages and what ends them; those after a temperature of 0 too, though they are skipped.
+/// Prints the stages and the draw at their end, including the stages after a temperature of 0, which are skipped.
 pub(super) fn print<'a>(f: &mut fmt::Formatter, stages: impl IntoIterator<Item = StageRef<'a>>) -> fmt::Result {
     let mut end = "draw";
     for stage in stages {

@@ -1,4 +1,4 @@
-//! What can be wrong with a chain, and with a row.
+//! The errors of a chain and of a row.
 
 use crate::NoMemory;
 
@@ -26,7 +26,7 @@ pub enum SampleError {
     /// Working memory could not be had.
     #[error("no memory for {bytes} bytes of sampling")]
     NoMemory {
-        /// What was asked for.
+        /// The requested size.
         bytes: usize,
     },
 }
@@ -66,7 +66,7 @@ pub enum ChainError {
     Words {
         /// Index of the word, counted from the first of the chain.
         at: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
 }

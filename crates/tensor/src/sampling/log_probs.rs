@@ -8,7 +8,7 @@ use crate::math::{exp, ln};
 /// Natural logarithms of probabilities, before any chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogProbs {
-    /// That of the token that was asked for.
+    /// The log-probability of the requested token.
     pub token: f64,
     /// The likeliest tokens with theirs, in order; without tokens of probability 0.
     pub top: Vec<(u32, f64)>,

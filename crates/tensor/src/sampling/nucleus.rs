@@ -1,11 +1,11 @@
 //! Top-p, nucleus sampling (Holtzman et al. 2020), without sorting the tokens that it drops.
 //!
-//! Which token is the last is defined by sums in sorted order: the total of all weights, and the cumulated
-//! probabilities up to `p`. The latter need the first tokens only. The former takes a sort of the whole row, but summed
-//! in another order it differs in its last bits alone, so bounds for it are known without one. A larger total never
-//! makes the cumulated probability reach `p` earlier, as quotients and sums are rounded monotonically: if it does so at
-//! the same token with both bounds, it does with all that lies between them. If not, the last bits decide, and all are
-//! sorted.
+//! The last token is defined by sums in sorted order: the total of all weights, and the cumulated probabilities up to
+//! `p`. The latter need only the first tokens. The former requires a sort of the whole row, but a sum in another order
+//! differs only in its last bits, so bounds of the total are known without sorting. A larger total never makes the
+//! cumulated probability reach `p` earlier, because quotients and sums are rounded monotonically: if `p` is reached at
+//! the same token with both bounds, it is also reached there with every total between them. Otherwise the last bits
+//! decide, and the whole row is sorted.
 
 use super::row::{Candidate, Workspace};
 use super::truncate::{NEGLIGIBLE, below, total};
@@ -74,10 +74,10 @@ impl Histogram {
         Histogram { weights, tokens: set.len() }
     }
 
-    /// What the total in sorted order is at least, and at most.
+    /// The lower and the upper bound of the total in sorted order.
     ///
-    /// A sum of n weights differs from the exact one by less than n u of it in any order, to first order in the unit
-    /// roundoff u (Higham 2002, 4.2), so two orders by 2 n u. Twice as much leaves room for the rest.
+    /// In any order, the relative error of a sum of n weights is less than n u, to first order in the unit roundoff u
+    /// (Higham 2002, 4.2), so two orders differ by less than 2 n u. Twice this bound covers the terms of higher order.
     fn bounds_of_total(&self) -> [f64; 2] {
         let total: f64 = self.weights.iter().sum();
         let slack = 2.0 * f64::EPSILON * self.tokens as f64;

@@ -24,7 +24,7 @@ impl Candidate {
     fn key(&self) -> u128 {
         let bits = (self.z + 0.0).to_bits(); // -0 + 0 is 0
         let negative = (bits as i64 >> 63) as u64;
-        // The bits of a negative number ascend as it descends; those of others are turned round.
+        // The bits of negative numbers ascend as their values descend; the bits of other numbers are inverted.
         let descending = bits ^ (!negative >> 1);
         u128::from(descending) << 32 | u128::from(self.id)
     }
@@ -51,11 +51,11 @@ impl Heat {
 
 /// Memory that sampling works in, kept from row to row so that a step allocates nothing.
 ///
-/// Logits lie by token. Stages that edit tokens by their id work there; from the first stage on that looks at all
-/// tokens there is also the set of those that are left, and what a later edit changes is copied into it.
+/// Logits are indexed by token, and stages that edit tokens by id change them. The first stage that examines all tokens
+/// also creates the set of remaining tokens; later edits are copied to this set.
 ///
-/// A vocabulary has 100,000 tokens and more, and most chains soon keep few of them. So a temperature before the set is
-/// there waits, and `keep_first` gathers only what can be among the first.
+/// A vocabulary has 100,000 tokens and more, and most chains soon keep few of them. Therefore a temperature before the
+/// creation of the set is deferred, and `keep_first` gathers only tokens that can be among the first.
 #[derive(Debug, Default)]
 pub struct Workspace {
     logits: Vec<f64>,
@@ -63,7 +63,7 @@ pub struct Workspace {
     gathered: bool,
     stale: bool,
     sorted: bool,
-    /// Of the set that is not there yet. While it waits, `maxima` are those of the row.
+    /// The deferred temperature of a set that has not been created. While it is deferred, `maxima` belong to the row.
     waiting: Option<Heat>,
     /// The largest logit of each part of the row, until there is a set; `found`: no edit came since.
     maxima: Vec<f64>,
@@ -80,10 +80,11 @@ impl Workspace {
         Workspace::default()
     }
 
-    /// Room for rows of so many tokens, and sequences of so many positions: what fits allocates nothing.
+    /// Reserves memory for rows of `tokens` tokens and sequences of `positions` positions, so that they need no
+    /// allocation.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// The allocation fails.
     pub fn reserve(&mut self, tokens: usize, positions: usize) -> Result<(), NoMemory> {
         reserve(&mut self.logits, tokens)?;
         reserve(&mut self.set, tokens)?;
@@ -98,7 +99,7 @@ impl Workspace {
         reserve(&mut self.set, logits.len())?;
         reserve(&mut self.maxima, 2 * logits.len().div_ceil(PART))?;
         (self.gathered, self.stale, self.sorted, self.waiting) = (false, false, false, None);
-        // In one pass, and to the end, whatever comes: that takes vectors.
+        // One pass without an early exit, so that it is vectorised.
         let mut nan = false;
         for part in logits.chunks(PART) {
             self.logits.extend(part.iter().map(|&z| f64::from(z)));
@@ -112,7 +113,7 @@ impl Workspace {
         self.require_tokens("logits")
     }
 
-    /// The logits by token, to be changed. Removed tokens are those of -infinity.
+    /// The logits by token, for changes. Removed tokens have the logit -infinity.
     pub(super) fn edit(&mut self) -> &mut [f64] {
         self.heat();
         (self.stale, self.found) = (true, false);
@@ -210,8 +211,8 @@ impl Workspace {
         self.set.truncate(k);
     }
 
-    /// A set of at least the first `k` tokens, of a row that has more parts. The `k`-th largest of the maxima is a bar: `k`
-    /// tokens reach it, so what does not is not among the first.
+    /// A set of at least the first `k` tokens, of a row that has more parts. The `k`-th largest of the maxima is a bar:
+    /// `k` tokens reach it, so what does not is not among the first.
     fn gather_first(&mut self, k: usize) {
         let heat = self.waiting.take();
         if heat.is_none() {

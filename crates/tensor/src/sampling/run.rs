@@ -26,7 +26,7 @@ pub fn survivors<'a>(
     Ok(survivors)
 }
 
-/// The token that is drawn from [`survivors`]; a function of the arguments alone.
+/// The token that is drawn from [`survivors`]; a function of only its arguments.
 pub fn sample<'a>(
     logits: &[f32],
     history: &[u32],

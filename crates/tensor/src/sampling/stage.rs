@@ -1,16 +1,16 @@
-//! The stages of a chain: what each is called, what its numbers may be, and when it does nothing.
+//! The stages of a chain: their names, the ranges of their parameters, and the values with which they have no effect.
 
 use super::ChainError;
 use bytemuck::{Pod, Zeroable};
 use std::fmt;
 
-/// What is added to the logit of a token.
+/// A bias for the logit of a token.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct TokenBias {
     /// The token.
     pub token: u32,
-    /// Added to its logit. -infinity bans the token, whatever its logit.
+    /// The summand of the logit. -infinity bans the token.
     pub bias: f32,
 }
 
@@ -58,7 +58,7 @@ pub enum Stage {
     MinP(f64),
 }
 
-/// A [`Stage`] whose lists lie elsewhere: in a chain, or in the words of a step.
+/// A [`Stage`] that borrows its lists from a chain or from the words of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StageRef<'a> {

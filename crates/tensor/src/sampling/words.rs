@@ -56,8 +56,8 @@ pub struct ChainRef<'a> {
 }
 
 impl<'a> ChainRef<'a> {
-    /// The chain at the beginning of `words`; what follows it is not looked at. Checks the form and the numbers; whether
-    /// the tokens are in the vocabulary is [`ChainRef::check`].
+    /// Decodes the chain at the beginning of `words` and ignores the words after it. Checks the form and the
+    /// parameters; [`ChainRef::check`] checks that the tokens are in the vocabulary.
     pub fn decode(words: &'a [u32]) -> Result<ChainRef<'a>, ChainError> {
         let (&length, rest) = words.split_first().ok_or(ChainError::Words { at: 0, reason: "is missing" })?;
         let stages = usize::try_from(length)
@@ -112,7 +112,7 @@ impl<'a> Iterator for StageRefs<'a> {
     }
 }
 
-/// The first stage of `words` and what follows it, or what is wrong with its words.
+/// The first stage of `words` and the words after it, or the reason why its words are invalid.
 fn decode_stage(words: &[u32]) -> Result<(StageRef<'_>, &[u32]), &'static str> {
     const LENGTH: &str = "begins a stage of the wrong length";
     let [tag, length, rest @ ..] = words else { return Err(LENGTH) };

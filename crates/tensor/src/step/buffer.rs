@@ -15,7 +15,7 @@ pub enum LogitWish {
     All,
 }
 
-/// What a sequence puts into a step.
+/// The part of a sequence in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct SeqStep<'a> {
     /// Its slot in the carry.
@@ -57,10 +57,10 @@ impl StepBuffer {
         StepBuffer::try_with_capacity(page, rows, pages, samplers).expect("memory for a step")
     }
 
-    /// The same for sizes that come from outside.
+    /// Like `with_capacity`, for untrusted sizes.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// The allocation fails.
     pub fn try_with_capacity(page: usize, rows: usize, pages: usize, samplers: usize) -> Result<StepBuffer, NoMemory> {
         Ok(StepBuffer {
             page: page as u32,

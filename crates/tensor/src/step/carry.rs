@@ -1,5 +1,5 @@
-//! The carry: what each sequence slot keeps on the device between steps. A table of words `[field][slot]`; its last
-//! rows are a ring of the records of the last steps, which is all that the host reads back.
+//! The carry: the state that each sequence slot keeps on the device between steps. It is a table of words
+//! `[field][slot]` whose last rows are a ring of the records of the last steps. The host reads only this ring.
 
 use super::{NONE, Row, SEQS, StepView, TOKENS_END};
 use crate::{Dim, Type};

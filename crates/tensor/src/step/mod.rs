@@ -1,7 +1,7 @@
-//! What changes from step to step. The host writes one small *step buffer* (a [`Header`], then sections of records);
-//! what a sequence keeps between steps is on the device, in the [`carry`]. Tokens, positions and cache places are
-//! derived from the two by `begin_step`, so that a step can be submitted before the host knows the tokens of the one
-//! before it. One shape serves prefill, decode and any mixture of sequences.
+//! The inputs of a step. The host writes one small *step buffer* (a [`Header`], then sections of records); the state
+//! that a sequence keeps between steps is on the device, in the [`carry`]. `begin_step` derives tokens, positions and
+//! cache places from both, so that a step can be submitted before the host knows the tokens of the previous step. The
+//! same form serves prefill, decode and any mixture of sequences.
 
 mod buffer;
 pub mod carry;
@@ -19,7 +19,7 @@ use bytemuck::{Pod, Zeroable};
 /// Sequences that can be resident at once: slots of the carry.
 pub const SEQS: usize = 64;
 
-/// Page tables a sequence can have: one a layer group (full attention is group 0).
+/// The largest number of page tables of a sequence: one per layer group (full attention is group 0).
 pub const GROUPS: usize = 4;
 
 /// In the feed: the token that this sequence drew last.
@@ -29,7 +29,7 @@ pub const NONE: u32 = u32::MAX;
 /// Records below this are tokens; the others are statuses: [`record`].
 pub const TOKENS_END: u32 = u32::MAX - 0xffff;
 
-/// The head of a step buffer. Behind it lie `seqs` records of [`Seq`], `rows` words of feed, `logits` records of
+/// The head of a step buffer. It is followed by `seqs` records of [`Seq`], `rows` words of feed, `logits` records of
 /// [`LogitRow`], `pages` words of page tables and `samplers` words of sampling chains.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -44,7 +44,7 @@ pub struct Header {
     pub logit_first: u32,
     /// ... and how many: the value of [`Dim::LogitRows`].
     pub logit_rows: u32,
-    /// Tokens a page.
+    /// Tokens per page.
     pub page: u32,
     /// Words of page tables.
     pub pages: u32,

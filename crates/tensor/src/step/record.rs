@@ -1,4 +1,4 @@
-//! Records: what `sample` says of a row, in four bytes. Errors travel in the same word as tokens.
+//! Records: the result of `sample` for a row, in four bytes. Errors use the same word as tokens.
 
 use super::{NONE, TOKENS_END};
 use crate::sampling::SampleError;
@@ -30,7 +30,7 @@ static STAGES: [&str; 14] = [
     "draw",
 ];
 
-/// What a record says.
+/// The meaning of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// This token was drawn.

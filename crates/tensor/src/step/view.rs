@@ -4,7 +4,7 @@ use super::{GROUPS, Header, LogitRow, NONE, Row, SEQS, Seq};
 use crate::Sizes;
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
 
-/// Why words are no step buffer.
+/// The reason why words are not a step buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("step buffer: {what} is {value}, allowed: {allowed}")]
 pub struct StepError {
@@ -50,9 +50,9 @@ fn take<'a, T: Pod>(what: &'static str, words: &mut &'a [u32], count: usize) -> 
 }
 
 impl<'a> StepView<'a> {
-    /// Parses and checks the words of a step buffer: after this, all indices between its records are in range, every row
-    /// belongs to one sequence, and every logit row to the sequence that it names. That pages lie in the cache is left to
-    /// those who know it.
+    /// Parses and checks the words of a step buffer. Afterwards all indices between its records are in range, every row
+    /// belongs to one sequence, and every logit row to the sequence that it names. The caller, which knows the size of
+    /// the cache, checks the pages.
     ///
     /// # Errors
     /// The first field that is out of range.
@@ -118,7 +118,7 @@ impl<'a> StepView<'a> {
         &self.pages[s.pages_at[group] as usize..][..s.pages as usize]
     }
 
-    /// The words of a sequence's sampler and what follows them, if it draws.
+    /// The words from the sampling chain of a sequence on, if the sequence draws.
     pub fn sampler(&self, seq: usize) -> Option<&'a [u32]> {
         let at = self.seqs[seq].sampler_at;
         (at != NONE).then(|| &self.samplers[at as usize..])
