@@ -106,7 +106,7 @@ impl BenchArgs {
         options
     }
 
-    /// The model's file.
+    /// The path or the name of the model.
     pub(crate) fn model(&self) -> Result<&Path, Error> {
         self.model.required()
     }

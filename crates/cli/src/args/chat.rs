@@ -12,10 +12,10 @@ const EXAMPLES: &str = "Examples:
   inkstone chat model.gguf \"What is a GGUF file?\"   one answer, then the end
   inkstone chat model.gguf \"Summarise this text.\" < report.txt
 
-A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
-and no space; any other is the message. A pipe or file on standard input follows the message,
-after an empty line; without a message each of its lines is one. /help in a conversation lists its
-commands.";
+A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
+no space, or is a name that `inkstone list` shows; any other is the message. A pipe or file on
+standard input follows the message, after an empty line; without a message each of its lines is
+one. /help in a conversation lists its commands.";
 
 /// Answers messages with the model's chat template: one, or a conversation
 #[derive(Args, Debug)]

@@ -10,9 +10,10 @@ const EXAMPLES: &str = "Examples:
   inkstone complete model.gguf -p \"Q: 2+2? A:\" --temp 0 --stop \"Q:\" --json
   inkstone complete model.gguf -f turns.txt --special
 
-A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
-and no space; any other is the prompt. The last line end of standard input or of a file is left
-out. A pipe or file on standard input follows a prompt that is given, after an empty line.";
+A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
+no space, or is a name that `inkstone list` shows; any other is the prompt. The last line end of
+standard input or of a file is left out. A pipe or file on standard input follows a prompt that is
+given, after an empty line.";
 
 /// Continues a text as it is, without a chat template
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! Arguments of `explain`.
 
 use super::{EngineArgs, FileArgs, ModelSource, number};
+use crate::Error;
 use clap::Args;
 use inkstone::Phase;
 
@@ -38,8 +39,8 @@ pub(crate) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    pub(crate) fn source(&self) -> ModelSource {
-        self.model.given().map_or(ModelSource::Embedded, |path| ModelSource::File(path.to_path_buf()))
+    pub(crate) fn source(&self) -> Result<ModelSource, Error> {
+        self.model.given().map_or(Ok(ModelSource::Embedded), ModelSource::named)
     }
 
     /// The plan that is meant, where a step of a prompt has at most `chunk` tokens.

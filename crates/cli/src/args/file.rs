@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// A model file, given in one of two ways.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FileArgs {
-    /// GGUF file
+    /// GGUF file, or a name that `list` shows
     model: Option<PathBuf>,
-    /// GGUF file
+    /// GGUF file, or a name that `list` shows
     #[arg(short = 'm', long = "model", value_name = "MODEL", conflicts_with = "model")]
     file: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ pub(crate) struct InputArgs {
     /// GGUF file, then the prompt [default: the built-in story model, standard input]
     #[arg(value_names = ["MODEL", "PROMPT"], num_args = 0..=2)]
     arguments: Vec<OsString>,
-    /// GGUF file
+    /// GGUF file, or a name that `list` shows
     #[arg(short, long, value_name = "MODEL")]
     model: Option<PathBuf>,
     /// The prompt

@@ -7,6 +7,7 @@ mod environment;
 mod explain;
 mod file;
 mod input;
+mod list;
 mod number;
 mod report;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use complete::{CompleteArgs, RawArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use file::FileArgs;
 pub(crate) use input::{InputArgs, OutputArgs};
+pub(crate) use list::ListArgs;
 pub(crate) use run::{RunArgs, Way};
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use source::{ModelSource, PromptSource};
@@ -44,6 +46,7 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf                          a conversation
   inkstone run model.gguf \"What is a GGUF file?\"
   inkstone complete model.gguf \"The capital of France is\" -n 200 --temp 0
+  inkstone list                                    the models of this machine
   inkstone show model.gguf --check
   inkstone explain model.gguf
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
@@ -69,6 +72,7 @@ pub(crate) enum Command {
     Complete(CompleteArgs),
     Chat(ChatArgs),
     Template(TemplateArgs),
+    List(ListArgs),
     Show(ShowArgs),
     Explain(ExplainArgs),
     Bench(BenchArgs),
@@ -114,9 +118,11 @@ fn command_of(arguments: &[OsString]) -> clap::Command {
 /// command wins over that of a file.
 fn with_command(program: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = arguments.get(1) else { return arguments };
-    let is_option = |first: &str| first.starts_with('-') && spellings::own(program, first).is_none();
-    let is_run = first.to_str().is_some_and(is_option) || source::looks_like_a_model(first);
-    if is_run && program.find_subcommand(first).is_none() {
+    let is_run = || match first.to_str() {
+        Some(option) if option.starts_with('-') => spellings::own(program, option).is_none(),
+        _ => source::is_for_a_model(first),
+    };
+    if program.find_subcommand(first).is_none() && is_run() {
         arguments.insert(1, "run".into());
     }
     arguments
@@ -154,7 +160,7 @@ pub(crate) struct EngineArgs {
     /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
-    /// Tokens that prompt and text may have together; 0: what the model was trained for, if it fits [default: 0]
+    /// Tokens that prompt and text may have together; 0: the trained context, if it fits [default: 0]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole_or::<u32>(2, 1 << 30, &[("0", 0)], "0 for the trained context, if it fits"))]
     pub(crate) ctx: Option<u32>,
@@ -165,7 +171,7 @@ pub(crate) struct EngineArgs {
     /// Bytes that weights, caches and activations may take together, such as 1500M or 2G; 0: the free memory [default: 0]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
     pub(crate) budget: Option<u64>,
-    /// Uses the weights in the mapped file: slower, but they take no memory of their own
+    /// Uses the weights in the mapped file: slower, but without a copy in memory
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch)]
     pub(crate) mmap: Option<bool>,
@@ -347,7 +353,7 @@ mod tests {
         assert!(refusal(&["wish"]).starts_with("unknown command \"wish\"; commands: run, "));
         assert_eq!(
             refusal(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, complete, chat, template, show, explain, bench, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, complete, chat, template, list, show, explain, bench, tokenize, logits, completions"
         );
         assert_eq!(refusal(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(refusal(&["completions"]), "missing: <SHELL>; see --help");
@@ -365,6 +371,9 @@ mod tests {
             (&["-hf", "a/b"], &["run", "-hf", "a/b"]),
             (&["-h"], &["-h"]),
             (&["Cargo.toml"], &["run", "Cargo.toml"]),
+            (&["story", "Hello"], &["run", "story", "Hello"]),
+            (&["llama3.2"], &["run", "llama3.2"]), // refused with a hint, as by `run`
+            (&["list"], &["list"]),
             (&["show", "m.gguf"], &["show", "m.gguf"]),
             (&["help"], &["help"]),
             (&["Once upon a time"], &["Once upon a time"]),

@@ -11,9 +11,10 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf \"Summarise this text.\" < report.txt
   inkstone run model.gguf -p \"Who are you?\" --system \"You are a pirate.\" --json
 
-A single argument is the model if it is an existing file, ends in .gguf, or has a path separator
-and no space; any other is the prompt. A pipe or file on standard input follows the prompt, after
-an empty line. `inkstone MODEL ..` is `inkstone run MODEL ..`.
+A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
+no space, or is a name that `inkstone list` shows; any other is the prompt. A pipe or file on
+standard input follows the prompt, after an empty line. `inkstone MODEL ..` is
+`inkstone run MODEL ..`.
 
 A model with a chat template answers, as with `inkstone chat`. The text is continued as it is, as
 with `inkstone complete`, if the file has no template, without a MODEL, and with --special, --raw

@@ -72,7 +72,7 @@ pub(crate) struct SamplingArgs {
     /// Ends the text before TEXT; may be given up to 16 times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = stop)]
     stop: Vec<String>,
-    /// Log-probabilities of the tokens, with those of the N most probable ones
+    /// Log-probabilities of the tokens and of the N most probable ones
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u32>(0, 20))]
     logprobs: Option<u32>,
 }

@@ -1,5 +1,6 @@
 //! What may have been meant by a path to nothing.
 
+use crate::models::Models;
 use std::path::Path;
 
 /// Files of a folder that are looked at: a suggestion is not worth a long search.
@@ -7,13 +8,28 @@ const MAX_FILES: usize = 10_000;
 /// Longer names are compared with nothing.
 const MAX_NAME: usize = 255;
 
-/// The file beside it whose name is like that of a missing model, or what is taken for a model.
+/// The hint for a missing model: a file in the same folder or a listed model with a similar name, else the rule for
+/// arguments.
 pub(crate) fn missing_model_hint(path: &Path) -> String {
-    match similar_file(path) {
-        Some(name) => format!("did you mean {}?", path.with_file_name(name).display()),
-        None => "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments"
+    hint(path, &Models::of_machine())
+}
+
+fn hint(path: &Path, models: &Models) -> String {
+    let file = || similar_file(path).map(|name| path.with_file_name(name).display().to_string());
+    match file().or_else(|| similar_name(path.to_str()?, models).map(str::to_string)) {
+        Some(name) => format!("did you mean {name}?"),
+        None => "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments; \
+                 `inkstone list` shows names"
             .to_string(),
     }
+}
+
+/// The first listed name that begins with this name, else the most similar one.
+pub(super) fn similar_name<'m>(wanted: &str, models: &'m Models) -> Option<&'m str> {
+    let wanted = wanted.strip_suffix(".gguf").unwrap_or(wanted);
+    let names = || models.all().iter().map(|found| found.name.as_str()).filter(|name| name.len() <= MAX_NAME);
+    let longer = names().find(|name| !wanted.is_empty() && name.starts_with(wanted));
+    longer.or_else(|| closest(wanted, names()))
 }
 
 fn similar_file(path: &Path) -> Option<String> {
@@ -69,12 +85,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("story-5m.gguf"), "").unwrap();
         std::fs::write(folder.path().join("other.bin"), "").unwrap();
-        let hint = missing_model_hint(&folder.path().join("storry-5m.gguf"));
-        assert_eq!(hint, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
-        let hint = missing_model_hint(&folder.path().join("x.gguf"));
-        assert_eq!(
-            hint,
-            "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments"
-        );
+        let none = Models::of(&[]);
+        let found = hint(&folder.path().join("storry-5m.gguf"), &none);
+        assert_eq!(found, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
+        let nothing = hint(&folder.path().join("x.gguf"), &none);
+        assert!(nothing.starts_with("a model is what ends in .gguf, has a path separator and no space"), "{nothing}");
+    }
+
+    #[test]
+    fn a_listed_name_is_suggested_if_it_goes_on_or_is_similar() {
+        let models = Models::of(&[("gemma:2b", None), ("llama3.2:1b", None), ("llama3.2:3b", None), ("story", None)]);
+        let cases = [
+            ("llama3.2", Some("llama3.2:1b")),
+            ("llama3.2:3", Some("llama3.2:3b")),
+            ("lama3.2:3b", Some("llama3.2:3b")),
+            ("sotry", Some("story")),
+            ("gemma:2b.gguf", Some("gemma:2b")),
+            ("qwen3", None),
+            ("", None),
+            (".gguf", None),
+        ];
+        for (wanted, similar) in cases {
+            assert_eq!(similar_name(wanted, &models), similar, "{wanted}");
+        }
+        assert_eq!(hint(Path::new("no-such-folder/x"), &models), hint(Path::new("x"), &Models::of(&[])));
+        assert_eq!(hint(Path::new("storyy"), &models), "did you mean story?");
     }
 }

@@ -8,11 +8,11 @@ use crate::{Error, terminal};
 use std::path::Path;
 
 pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> {
-    let file = args.model.required()?;
-    if same_file(file, &args.out) {
+    let source = ModelSource::named(args.model.required()?)?;
+    if matches!(&source, ModelSource::File(model) if same_file(model, &args.out)) {
         return Err(Error::Usage(format!("--out {:?} is the model itself, allowed: another file", args.out)));
     }
-    let model = open::model(&ModelSource::File(file.to_path_buf()), open::options(&args.engine, 0), signals)?;
+    let model = open::model(&source, open::options(&args.engine, 0), signals)?;
     // What can't be written should be known before the work, not after it.
     Destination::probe(&args.out)?;
     let ids = &args.ids.0;

@@ -6,6 +6,7 @@ pub(crate) mod complete;
 pub(crate) mod completions;
 mod events;
 pub(crate) mod explain;
+pub(crate) mod list;
 pub(crate) mod logits;
 mod open;
 mod profile;

@@ -13,10 +13,15 @@ use std::sync::Arc;
 /// Prompt tokens in one step: Ctrl-C is seen between steps.
 pub(super) const CHUNK: usize = 64;
 
-/// A model file as it is, also one that can't be run.
-pub(super) fn file(path: &Path) -> Result<Gguf, Error> {
-    announce(path)?;
-    Ok(Gguf::open(path, &OpenOptions::default())?)
+/// The file of a model by path or listed name, also if the model does not run.
+pub(super) fn file(model: &Path) -> Result<Gguf, Error> {
+    match ModelSource::named(model)? {
+        ModelSource::Embedded => Ok(inkstone::embedded_file()?),
+        ModelSource::File(path) => {
+            announce(&path)?;
+            Ok(Gguf::open(&path, &OpenOptions::default())?)
+        }
+    }
 }
 
 /// The options of a model. `chunk`: most prompt tokens a step; 0: as many as the engine takes.

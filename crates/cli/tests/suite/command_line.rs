@@ -7,8 +7,20 @@ use std::path::Path;
 #[test]
 fn help_is_as_it_was() {
     let mut all = String::new();
-    let commands =
-        ["", "run", "complete", "chat", "template", "show", "explain", "bench", "tokenize", "logits", "completions"];
+    let commands = [
+        "",
+        "run",
+        "complete",
+        "chat",
+        "template",
+        "list",
+        "show",
+        "explain",
+        "bench",
+        "tokenize",
+        "logits",
+        "completions",
+    ];
     for command in commands {
         let mut arguments = vec![command, "-h"];
         arguments.retain(|a| !a.is_empty());

@@ -312,6 +312,7 @@ fn little_memory_is_one_line_or_the_text() {
     let mut refused = 0;
     for megabytes in limits {
         let mut shell = std::process::Command::new("sh");
+        common::isolate(&mut shell);
         shell.env("INKSTONE", program().get_program()).stdin(std::process::Stdio::null());
         shell.arg("-c").arg(format!("ulimit -v {megabytes}000; exec \"$INKSTONE\" complete Once -n 2 -t 1"));
         let ran: common::Ran = shell.output().unwrap().into();

@@ -10,6 +10,7 @@ mod explain;
 mod files;
 mod generation;
 mod interrupts;
+mod list;
 mod output;
 mod run;
 mod template;

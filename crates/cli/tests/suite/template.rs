@@ -1,6 +1,6 @@
 //! `template`: prompts byte for byte, their tokens and origins, requests by the line; templates in `chat`.
 
-use crate::common::{Ran, program, run, run_with_input, story};
+use crate::common::{Ran, isolate, program, run, run_with_input, story};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -246,6 +246,7 @@ fn signals_end_any_template_at_once() {
 fn least_address_space(arguments: &str) -> u64 {
     let works = |kilobytes: u64| {
         let mut shell = std::process::Command::new("sh");
+        isolate(&mut shell);
         shell.env("INKSTONE", program().get_program()).stdin(Stdio::null());
         shell.arg("-c").arg(format!("ulimit -v {kilobytes}; exec \"$INKSTONE\" {arguments}"));
         shell.output().unwrap().status.success()

@@ -1,5 +1,6 @@
 //! `chat` and `run` on a terminal: the lines that a person types, and the output.
 
+use crate::common::isolate;
 use std::path::Path;
 use std::process::Command;
 
@@ -40,10 +41,11 @@ fn on_terminal_of(
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/type.py");
     let steps = serde_json::to_string(steps).unwrap();
     let mut python = Command::new("python3");
+    isolate(&mut python);
     python.arg(script).arg(steps).arg(program).args(arguments);
     // The history of the person who runs the tests stays as it is.
     let home = tempfile::tempdir().unwrap();
-    python.env("TERM", "xterm").env("HOME", home.path()).env_remove("XDG_STATE_HOME");
+    python.env("TERM", "xterm").env("HOME", home.path());
     let Ok(output) = python.envs(variables.iter().copied()).output() else {
         println!("not present: python3");
         return None;

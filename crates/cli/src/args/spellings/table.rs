@@ -224,7 +224,6 @@ pub(super) const TABLE: &[Row] = &[
 /// Commands of Ollama that are none here, and what is said of them.
 pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("pull", DOWNLOADS),
-    ("ls", "inkstone list shows the model files that are here"),
     ("push", "inkstone never uses the network"),
     ("create", "a model is a GGUF file; --system and sampling options set what a Modelfile would"),
     ("cp", "a model is a GGUF file, which can be copied"),

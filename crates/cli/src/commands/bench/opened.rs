@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A model, and what was found out about it and its machine.
 pub(super) struct Opened {
-    /// Its file.
+    /// The stem of its file, or its listed name.
     pub name: String,
     pub model: Model,
     /// Tokens that a sequence has room for.
@@ -28,14 +28,19 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn new(path: &Path, options: ModelOptions, tokens: usize, signals: &Signals) -> Result<Opened, Error> {
+    pub(super) fn new(named: &Path, options: ModelOptions, tokens: usize, signals: &Signals) -> Result<Opened, Error> {
+        let source = ModelSource::named(named)?;
         let start = Instant::now();
-        let model = open::model(&ModelSource::File(path.to_owned()), options, signals)?;
+        let model = open::model(&source, options, signals)?;
         let load = start.elapsed();
         let start = Instant::now();
         Bench::new(&model, 1, tokens, None)?.prompt(FIRST_PROMPT.min(tokens))?;
         let first_token = start.elapsed();
-        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let name = match source {
+            ModelSource::File(path) if path == named => named.file_stem().unwrap_or(named.as_os_str()),
+            _ => named.as_os_str(),
+        };
+        let name = name.to_string_lossy().into_owned();
         Ok(Opened { name, model, tokens, load, first_token, peak: peak_memory(), meter: None })
     }
 

@@ -12,7 +12,7 @@ use crate::{Error, output};
 use std::io::Write;
 
 pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error> {
-    let model = open::model(&args.source(), open::options(&args.engine, CHUNK), signals)?;
+    let model = open::model(&args.source()?, open::options(&args.engine, CHUNK), signals)?;
     let mut out = output::stdout();
     if args.graph {
         let graph = model.graph();

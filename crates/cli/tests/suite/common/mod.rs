@@ -16,11 +16,22 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inkstone"));
     command.env("COLUMNS", "100").stdin(Stdio::null());
-    let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INKSTONE_"));
-    variables.for_each(|(name, _)| {
-        command.env_remove(name);
-    });
+    isolate(&mut command);
     command
+}
+
+/// Hides the tester's variables, models and settings from the program.
+pub fn isolate(command: &mut Command) {
+    const PREFIXES: [&str; 6] = ["INKSTONE_", "XDG_", "HF_", "HUGGINGFACE_", "LLAMA_", "OLLAMA_"];
+    for (name, _) in std::env::vars_os() {
+        if PREFIXES.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    // A service of Ollama has models outside of any home.
+    for name in ["HOME", "USERPROFILE", "LOCALAPPDATA", "OLLAMA_MODELS"] {
+        command.env(name, concat!(env!("CARGO_TARGET_TMPDIR"), "/nothing"));
+    }
 }
 
 /// What came of it.
@@ -77,6 +88,7 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Ran {
 #[cfg(unix)]
 pub fn run_in_four_gigabytes(arguments: &str, file: &Path) -> Ran {
     let mut shell = Command::new("sh");
+    isolate(&mut shell);
     shell.env("INKSTONE", program().get_program()).env("FILE", file).stdin(Stdio::null());
     shell.arg("-c").arg(format!("ulimit -v 4000000; exec \"$INKSTONE\" {arguments}"));
     shell.output().expect("a shell").into()

@@ -1,0 +1,128 @@
+//! The folders that are searched.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The folder of Ollama's service on Linux.
+const OLLAMA_SERVICE: &str = "/usr/share/ollama/.ollama/models";
+
+/// A folder, and how models are stored in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) folder: PathBuf,
+    pub(super) layout: Layout,
+}
+
+/// How models are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// GGUF files at any depth.
+    Files,
+    /// The hub cache of Hugging Face.
+    Hub,
+    /// Ollama's manifests and blobs.
+    Ollama,
+}
+
+/// Each place once, in the order of the search. `variable` gives an environment variable unless it is empty.
+pub(super) fn places(variable: &dyn Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Vec<Place> {
+    let path = |name: &str| variable(name).map(PathBuf::from);
+    let in_home = |rest: &str| home.map(|home| home.join(rest));
+    let cache = path("XDG_CACHE_HOME").or_else(|| in_home(".cache"));
+    let in_cache = |rest: &str| cache.as_ref().map(|cache| cache.join(rest));
+
+    let own = variable("INKSTONE_MODELS").map(|list| std::env::split_paths(&list).collect::<Vec<_>>());
+    let llama_cpp = path("LLAMA_CACHE").or_else(|| {
+        if cfg!(target_os = "macos") {
+            in_home("Library/Caches/llama.cpp")
+        } else if cfg!(windows) {
+            path("LOCALAPPDATA").map(|folder| folder.join("llama.cpp"))
+        } else {
+            in_cache("llama.cpp")
+        }
+    });
+    let hub = path("HF_HUB_CACHE")
+        .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
+        .or_else(|| path("HF_HOME").map(|folder| folder.join("hub")))
+        .or_else(|| in_cache("huggingface/hub"));
+    let ollama = match path("OLLAMA_MODELS") {
+        Some(folder) => vec![folder],
+        None => in_home(".ollama/models")
+            .into_iter()
+            .chain(cfg!(target_os = "linux").then(|| OLLAMA_SERVICE.into()))
+            .collect(),
+    };
+    let lm_studio = [".lmstudio/models", ".cache/lm-studio/models"].into_iter().filter_map(in_home);
+
+    let of = |layout: Layout| move |folder: PathBuf| Place { folder, layout };
+    let mut places: Vec<Place> = Vec::new();
+    let all = (own.unwrap_or_default().into_iter().map(of(Layout::Files)))
+        .chain(llama_cpp.map(of(Layout::Files)))
+        .chain(hub.map(of(Layout::Hub)))
+        .chain(ollama.into_iter().map(of(Layout::Ollama)))
+        .chain(lm_studio.map(of(Layout::Files)));
+    for place in all.filter(|place| !place.folder.as_os_str().is_empty()) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The places as lines; `variables` is the environment.
+    fn lines(variables: &[(&str, &str)], home: Option<&str>) -> Vec<String> {
+        let variable = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value));
+        let places = places(&variable, home.map(Path::new));
+        places.iter().map(|place| format!("{:?} {}", place.layout, place.folder.display())).collect()
+    }
+
+    #[test]
+    fn without_variables_the_folders_are_in_the_home() {
+        assert_eq!(
+            lines(&[], Some("/home/me")),
+            [
+                "Files /home/me/.cache/llama.cpp",
+                "Hub /home/me/.cache/huggingface/hub",
+                "Ollama /home/me/.ollama/models",
+                "Ollama /usr/share/ollama/.ollama/models",
+                "Files /home/me/.lmstudio/models",
+                "Files /home/me/.cache/lm-studio/models",
+            ]
+        );
+        assert_eq!(lines(&[], None), ["Ollama /usr/share/ollama/.ollama/models"]);
+    }
+
+    #[test]
+    fn a_variable_replaces_the_folder_and_the_first_of_several_counts() {
+        let with = |variables: &[(&str, &str)], start: &str| {
+            let lines = lines(&[&[("OLLAMA_MODELS", "/o"), ("LLAMA_CACHE", "/l")], variables].concat(), Some("/h"));
+            lines.into_iter().filter(|line| line.starts_with(start)).collect::<Vec<_>>()
+        };
+        assert_eq!(with(&[], "Ollama"), ["Ollama /o"]);
+        assert_eq!(with(&[], "Files /l"), ["Files /l"]);
+        let hub = [
+            ("HF_HUB_CACHE", "/1", "/1"),
+            ("HUGGINGFACE_HUB_CACHE", "/2", "/2"),
+            ("HF_HOME", "/3", "/3/hub"),
+            ("XDG_CACHE_HOME", "/4", "/4/huggingface/hub"),
+        ];
+        for from in 0..hub.len() {
+            let variables: Vec<_> = hub[from..].iter().map(|(name, value, _)| (*name, *value)).collect();
+            assert_eq!(with(&variables, "Hub"), [format!("Hub {}", hub[from].2)]);
+        }
+        let xdg = lines(&[("XDG_CACHE_HOME", "/x")], Some("/h"));
+        assert_eq!(xdg[..2], ["Files /x/llama.cpp", "Hub /x/huggingface/hub"]);
+    }
+
+    #[test]
+    fn own_folders_are_a_list_and_come_first() {
+        let variables = [("INKSTONE_MODELS", "/a::/b:/a"), ("LLAMA_CACHE", "/b")];
+        let lines = lines(&variables, None);
+        assert_eq!(lines[..2], ["Files /a", "Files /b"]);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+    }
+}
