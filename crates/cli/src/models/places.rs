@@ -83,14 +83,14 @@ mod tests {
     #[test]
     fn without_variables_the_folders_are_in_the_home() {
         assert_eq!(
-            lines(&[], Some("/home/me")),
+            lines(&[], Some("/h/me")),
             [
-                "Files /home/me/.cache/llama.cpp",
-                "Hub /home/me/.cache/huggingface/hub",
-                "Ollama /home/me/.ollama/models",
+                "Files /h/me/.cache/llama.cpp",
+                "Hub /h/me/.cache/huggingface/hub",
+                "Ollama /h/me/.ollama/models",
                 "Ollama /usr/share/ollama/.ollama/models",
-                "Files /home/me/.lmstudio/models",
-                "Files /home/me/.cache/lm-studio/models",
+                "Files /h/me/.lmstudio/models",
+                "Files /h/me/.cache/lm-studio/models",
             ]
         );
         assert_eq!(lines(&[], None), ["Ollama /usr/share/ollama/.ollama/models"]);

@@ -220,7 +220,9 @@ fn sizes_at_the_bucket_can_be_addressed() {
     assert!(fault(|p| p.bucket.slots = usize::MAX / 2).ends_with("more bytes than can be addressed"));
     assert_eq!(fault(|p| p.bucket.rows = 0), "0: arena+0 u32[Rows, 3]: the bucket has no Rows");
     assert!(fault(|p| p.steps[EMBED].args[2].ty.cols = 0).contains("0 columns are not whole blocks"));
-    assert!(fault(|p| p.steps[EMBED].args[2].ty.dtype = DType::Q8_0).contains("8 columns are not whole blocks of Q8_0"));
+    assert!(
+        fault(|p| p.steps[EMBED].args[2].ty.dtype = DType::Q8_0).contains("8 columns are not whole blocks of Q8_0")
+    );
 }
 
 #[test]
