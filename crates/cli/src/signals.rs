@@ -42,11 +42,6 @@ impl Signals {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
     }
 
-    /// Whether the system asked the program to end. Such a signal ends the whole conversation, not only an answer.
-    pub(crate) fn terminated(&self) -> bool {
-        termination::requested()
-    }
-
     /// Whether a signal was received.
     pub(crate) fn interrupted(&self) -> bool {
         self.cancel().is_cancelled()

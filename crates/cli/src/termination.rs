@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 /// Whether SIGTERM or SIGHUP was received.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the system, instead of the user at the terminal, asked the program to end.
+/// Whether the system, instead of the user at the terminal, asked the program to end. Such a signal ends a whole
+/// conversation, not only an answer.
 pub(crate) fn requested() -> bool {
     TERMINATED.load(SeqCst)
 }

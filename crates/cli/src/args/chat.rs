@@ -1,7 +1,7 @@
 //! Arguments of `chat`, and the options that a conversation can change.
 
 use super::template::TemplateLimitArgs;
-use super::{InputArgs, OutputArgs, report, sampling::SamplingArgs};
+use super::{EngineArgs, InputArgs, OutputArgs, report, sampling::SamplingArgs};
 use clap::{Args, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,6 +58,14 @@ impl DialogueArgs {
         ];
         options.into_iter().find_map(|(name, given)| given.then_some(name))
     }
+}
+
+/// Whether an option belongs to the model, which is opened once: a conversation can't change it.
+pub(crate) fn is_fixed(name: &str) -> bool {
+    let command = EngineArgs::augment_args(clap::Command::new("chat"));
+    command
+        .get_arguments()
+        .any(|option| option.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name)))
 }
 
 /// Changes options by a line without dashes: `temperature 0.5`. If it is wrong nothing changes, and the error is a line.

@@ -19,7 +19,7 @@ mod template;
 mod tokenize;
 
 pub(crate) use bench::{BenchArgs, Output};
-pub(crate) use chat::{ChatArgs, DialogueArgs, sampling_line};
+pub(crate) use chat::{ChatArgs, DialogueArgs, is_fixed, sampling_line};
 pub(crate) use complete::{CompleteArgs, RawArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use file::FileArgs;

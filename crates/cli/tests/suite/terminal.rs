@@ -132,6 +132,16 @@ fn e08_ctrl_c_ends_an_answer_and_then_the_conversation() {
     assert!(answer.contains("upon") && answer.split_whitespace().count() < 40, "{answer}");
 }
 
+#[cfg(unix)]
+#[test]
+fn e08_sigterm_ends_the_conversation() {
+    let steps = [(PROMPT, "Tell me a story.\r"), ("upon", "\0signal 15")];
+    let Some((shown, code)) = typed(&["--engine", "reference", "--temp", "0"], &steps) else { return };
+    assert_eq!((code, shown.matches(PROMPT).count()), (143, 1), "{shown}");
+    let (shown, code) = typed(&[], &[(PROMPT, "Hello"), ("Hello", "\0signal 15")]).unwrap();
+    assert_eq!(code, 143, "{shown}");
+}
+
 #[test]
 fn ctrl_d_ends_a_conversation() {
     let Some((shown, code)) = typed(&[], &[(PROMPT, CTRL_D)]) else { return };

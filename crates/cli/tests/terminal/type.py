@@ -56,6 +56,8 @@ for wanted, typed in steps:
         left = left[more(left)[0] :]
 while more()[1]:
     pass
+if not termios.tcgetattr(terminal)[3] & termios.ICANON:
+    sys.exit("the terminal is left without the editing of lines: " + repr(shown[seen:]))
 sys.stdout.buffer.write(shown)
 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 print("\nexit code", code)

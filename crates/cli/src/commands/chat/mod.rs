@@ -15,7 +15,7 @@ use super::results::{Results, describe, model_name, summary};
 use crate::args::{ChatArgs, DialogueArgs, ModelSource, OutputArgs, PromptSource, SamplingArgs};
 use crate::input::{self, Input};
 use crate::signals::Signals;
-use crate::{Error, terminal};
+use crate::{Error, terminal, termination};
 use command::{Command, help};
 use inkstone::text::MAX_SOURCE;
 use inkstone::{ChatTemplate, Dialogue, FinishReason, Model, Options};
@@ -146,8 +146,8 @@ impl Conversation<'_> {
             };
             match result {
                 // On a terminal the signal meant the answer, and a person may try again.
-                Err(Error::Interrupted) if terminal && !self.signals.terminated() => self.signals.renew(),
-                Err(e) if terminal && !matches!(e, Error::Output(_)) => e.tell(),
+                Err(Error::Interrupted) if terminal && !termination::requested() => self.signals.renew(),
+                Err(e) if terminal && !matches!(e, Error::Output(_) | Error::Interrupted) => e.tell(),
                 result => result?,
             }
         }

@@ -1,13 +1,11 @@
 //! `/set`: options by the names of the command line, and by Ollama's.
 
 use super::command::Command;
+use crate::args::is_fixed;
 
 /// Ollama's names of options that have another name here.
-const OTHER_NAMES: &[(&str, &str)] = &[("num-predict", "max-tokens")];
-
-/// Options that the program takes when it starts, under all their names.
-const FIXED: &[(&str, &str)] =
-    &[("num-ctx", "--ctx"), ("ctx", "--ctx"), ("num-thread", "--threads"), ("threads", "--threads")];
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("num-predict", "max-tokens"), ("num-ctx", "ctx"), ("num-thread", "threads"), ("use-mmap", "mmap")];
 
 /// `NAME VALUE`, `parameter NAME VALUE` or `system TEXT`.
 pub(super) fn parse(argument: &str) -> Result<Command<'_>, String> {
@@ -23,10 +21,10 @@ pub(super) fn parse(argument: &str) -> Result<Command<'_>, String> {
 /// A change of an option. Underscores in its name are dashes.
 fn option((given, value): (&str, &str)) -> Result<Command<'static>, String> {
     let name = given.trim_start_matches('-').replace('_', "-");
-    if let Some((_, option)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
-        return Err(format!("{given} is fixed during a conversation; {option} sets it when the program starts"));
-    }
     let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name.as_str(), |(_, name)| name);
+    if is_fixed(name) {
+        return Err(format!("{given} is fixed during a conversation; --{name} sets it when the program starts"));
+    }
     Ok(Command::Set(format!("{name} {value}").trim_end().to_string()))
 }
 
@@ -57,7 +55,11 @@ mod tests {
         assert_eq!(parse("system"), Ok(Command::System(None)));
         assert_eq!(parse("system Be  brief."), Ok(Command::System(Some("Be  brief."))));
         assert_eq!(parse("parameter"), Err("/set parameter needs NAME VALUE".to_string()));
-        let fixed = "num_ctx is fixed during a conversation; --ctx sets it when the program starts";
-        assert_eq!(parse("parameter num_ctx 4096"), Err(fixed.to_string()));
+        for (name, option) in
+            [("num_ctx", "--ctx"), ("ctx-size", "--ctx-size"), ("use_mmap", "--mmap"), ("isa", "--isa")]
+        {
+            let fixed = format!("{name} is fixed during a conversation; {option} sets it when the program starts");
+            assert_eq!(parse(&format!("parameter {name} 4")), Err(fixed));
+        }
     }
 }
