@@ -2,6 +2,8 @@
 //! restored at the end.
 #![allow(unsafe_code)]
 
+#[cfg(all(unix, not(inkstone_portable)))]
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Whether SIGTERM or SIGHUP was received.
@@ -49,20 +51,28 @@ pub(crate) struct TerminalModes {
 impl TerminalModes {
     /// The current modes of standard input, if it is a terminal.
     pub(crate) fn now() -> TerminalModes {
-        // SAFETY: an all-zero `termios` is a valid value of this plain C struct.
-        let mut modes: libc::termios = unsafe { std::mem::zeroed() };
-        // SAFETY: `modes` is a valid place for the result; a descriptor that is not a terminal is an error value.
-        let known = unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut modes) } == 0;
-        TerminalModes { modes: known.then_some(modes) }
+        TerminalModes { modes: current_modes() }
     }
 
-    /// Restores the modes.
+    /// Restores the modes, and leaves the line of the editor if it is active: then the terminal does not edit lines itself.
     pub(crate) fn restore(&self) {
-        if let Some(modes) = &self.modes {
-            // SAFETY: the modes were returned by `tcgetattr` for the same descriptor.
-            unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, modes) };
+        let Some(modes) = &self.modes else { return };
+        if current_modes().is_some_and(|now| now.c_lflag & libc::ICANON == 0) {
+            // The editor has asked the terminal to mark pasted text; on a terminal it also has standard error.
+            let _ = io::stderr().write_all(b"\x1b[?2004l\n");
         }
+        // SAFETY: the modes were returned by `tcgetattr` for the same descriptor.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, modes) };
     }
+}
+
+#[cfg(all(unix, not(inkstone_portable)))]
+fn current_modes() -> Option<libc::termios> {
+    // SAFETY: an all-zero `termios` is a valid value of this plain C struct.
+    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: `modes` is a valid place for the result; a descriptor that is not a terminal is an error value.
+    let known = unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut modes) } == 0;
+    known.then_some(modes)
 }
 
 #[cfg(any(not(unix), inkstone_portable))]

@@ -1,4 +1,4 @@
-"""Types into a program on a terminal of its own: python3 type.py STEPS PROGRAM ARGUMENT...
+"""Types into a program on a terminal of its own: python3 type.py PROGRAM ARGUMENT... < STEPS
 
 STEPS is a JSON list of pairs: a text to wait for in the output since the last step, then the text to type. Instead of a text
 a step may have an action: a NUL, then "bytes HEX" (typed as they are), "resize ROWS COLUMNS" or "signal NUMBER".
@@ -7,10 +7,10 @@ Prints the whole output, then a line with the exit code.
 
 import fcntl, json, os, pty, select, struct, sys, termios, time
 
-steps = json.loads(sys.argv[1])
+steps = json.load(sys.stdin)
 child, terminal = pty.fork()
 if child == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.execv(sys.argv[1], sys.argv[1:])
 
 shown, seen, deadline = b"", 0, time.monotonic() + 60
 

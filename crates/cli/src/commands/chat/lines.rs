@@ -4,7 +4,7 @@ use super::history::{History, MAX_LINES};
 use super::quoted::is_open;
 use crate::commands::prompt::RULE;
 use crate::input;
-use crate::{Error, terminal, termination};
+use crate::{Error, terminal};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -80,8 +80,6 @@ impl Typed {
                     return Ok(Some(line));
                 }
                 Err(ReadlineError::Eof) => return Ok(None),
-                // The editor takes SIGTERM, which raises SIGINT, for Ctrl-C.
-                Err(ReadlineError::Interrupted) if termination::requested() => return Err(Error::Interrupted),
                 // Ctrl-C has cleared the line. The second one in a row, without text in between, ends the program.
                 Err(ReadlineError::Interrupted) => {
                     if warned && self.editor.helper().is_none_or(|line| line.is_empty.get()) {
