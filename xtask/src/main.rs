@@ -7,6 +7,7 @@ mod dependencies;
 mod error;
 mod files;
 mod layers;
+mod pages;
 mod prose;
 mod repository;
 mod synth;

@@ -1,5 +1,6 @@
 //! The workspace as `cargo metadata` shows it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -24,6 +25,8 @@ pub struct Package {
     pub manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
     targets: Vec<Target>,
+    #[serde(default)]
+    features: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,6 +79,10 @@ impl Package {
 
     pub fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(&self.manifest_path)
+    }
+
+    pub fn features(&self) -> Vec<&str> {
+        self.features.keys().map(String::as_str).collect()
     }
 
     pub fn has_library(&self) -> bool {

@@ -3,6 +3,7 @@
 mod context;
 mod outcome;
 mod package;
+mod pages;
 mod readme;
 mod stages;
 mod tools;

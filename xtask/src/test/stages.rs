@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
-use super::{package, readme};
+use super::{package, pages, readme};
 use crate::error::Error;
 use crate::files::files_below;
 use crate::workspace::Package;
@@ -163,6 +163,13 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: once,
         run: readme::check,
+    },
+    Stage {
+        name: "pages",
+        what: "links of all pages; Rust blocks and shell blocks of README.md and docs",
+        needs: &[&GIT],
+        cases: pages::cases,
+        run: pages::check,
     },
     Stage {
         name: "package",
