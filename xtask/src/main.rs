@@ -9,6 +9,7 @@ mod files;
 mod layers;
 mod pages;
 mod prose;
+mod release;
 mod repository;
 mod synth;
 mod test;
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
       measures ours and llama-cpp, candle or any llama-bench program in turns; without a peer: inkstone bench
   bench templates [--json] [-r N]      chat templates over long conversations, ours and minijinja in turns
   prose [--path FILE_OR_FOLDER]        count the constructions that stage prose refuses, with the lines of a folder
+  release                              build the program for other machines, without paths of this one
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         Some(("test", rest)) => test::run(rest),
         Some(("bench", rest)) => bench::run(rest),
         Some(("prose", rest)) => prose::run(rest),
+        Some(("release", rest)) => release::run(rest),
         Some(("synth", rest)) => synth::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;

@@ -8,8 +8,8 @@ use super::outcome::{Outcome, Verdict};
 use crate::command::Program;
 use crate::error::Error;
 use crate::files::files_below;
-use crate::tree;
 use crate::workspace::Package;
+use crate::{release, tree};
 
 /// The limit of crates.io, in bytes.
 const LARGEST_PACKAGE: u64 = 10_000_000;
@@ -26,7 +26,7 @@ const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.
 /// Files that one package has in addition.
 const ASSETS: &[(&str, &[&str])] = &[("inkstone", &["assets/README.md", "assets/story-5m-q8_0.gguf"])];
 
-/// Packs every crate and looks into the packages. `--full` also builds each from its package.
+/// Packs every crate and looks into the packages. `--full` also builds each from its package, and the program from two folders.
 pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
     let root = context.workspace.root();
     let place = context.workspace.target().join("package-stage");
@@ -65,6 +65,9 @@ pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
             faults.push(format!("{name} has {size} bytes, at most {LARGEST_PACKAGE} are allowed"));
         }
         faults.extend(faults_of(&package.name, &unpack(&archive, &place.join("unpacked"))?.join(&name), root)?);
+    }
+    if faults.is_empty() && context.is_full() {
+        release::compare_two_folders(root, &place.join("release"))?;
     }
     if !faults.is_empty() {
         outcome.verdict = Verdict::Failed(faults.join("\n"));
