@@ -45,6 +45,8 @@ const LAYERS: &[Layer] = &[
     // What a program outside would use.
     Layer { package: "custom_op", may_use: &[FACADE, ENGINE_CPU] },
     Layer { package: "custom_engine", may_use: &[FACADE] },
+    Layer { package: "library", may_use: &[FACADE] },
+    Layer { package: "web_service", may_use: &[FACADE] },
     // It writes model files.
     Layer { package: "xtask", may_use: &[TENSOR, GGUF] },
 ];

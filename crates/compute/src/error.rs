@@ -1,7 +1,7 @@
 //! The errors of engines and plans.
 
 use crate::plan::Region;
-use inkstone_tensor::{NoMemory, SourceError, step::StepError};
+use inkstone_tensor::{ErrorKind, NoMemory, SourceError, step::StepError};
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -215,4 +215,30 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
+}
+
+impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::NoEngine { .. } | Error::NoIsa { .. } => ErrorKind::InvalidRequest,
+            Error::NoKernel { .. } | Error::WeightType { .. } => ErrorKind::Unsupported,
+            Error::Budget { .. } | Error::NoMemory { .. } => ErrorKind::OutOfMemory,
+            Error::Cancelled => ErrorKind::Cancelled,
+            Error::Source(_)
+            | Error::BadPlan { .. }
+            | Error::Unbound { .. }
+            | Error::SharedBuffer { .. }
+            | Error::OutOfBuffer { .. }
+            | Error::Foreign { .. }
+            | Error::Step(_)
+            | Error::TooLarge { .. }
+            | Error::NoExecutor { .. }
+            | Error::Hazard { .. }
+            | Error::KernelEntry { .. }
+            | Error::KernelResult { .. }
+            | Error::Differs { .. }
+            | Error::Panicked { .. } => ErrorKind::Engine,
+        }
+    }
 }

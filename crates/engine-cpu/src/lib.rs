@@ -44,3 +44,6 @@ pub use memory::{View, ViewMut};
 pub use panel::PANEL16;
 pub use scratch::Scratch;
 pub use tile::{Entry, Tile};
+
+/// The `opt-level` that this crate was compiled with: `0` to `3`, `s` or `z`. Below `2` the kernels are many times slower.
+pub const OPT_LEVEL: &str = env!("INKSTONE_OPT_LEVEL");

@@ -1,4 +1,4 @@
-use inkstone_tensor::sampling;
+use inkstone_tensor::{ErrorKind, sampling};
 use std::sync::Arc;
 
 /// What can go wrong with a request.
@@ -76,6 +76,9 @@ pub enum Error {
     /// Sequences of others are under way, or an engine has failed.
     #[error("the model is busy with other sequences, or its engine has failed")]
     Busy,
+    /// The system gives no thread for a stream.
+    #[error("no thread for a stream: {0}")]
+    NoThread(std::io::Error),
     /// The caller's function failed.
     #[error("the callback failed: {0}")]
     Callback(Box<dyn std::error::Error + Send + Sync>),
@@ -117,6 +120,34 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Option { .. }
+            | Error::Chain(_)
+            | Error::EmptyPrompt
+            | Error::PromptTooLong { .. }
+            | Error::NoSuchToken { .. }
+            | Error::NoTokenLeft { .. } => ErrorKind::InvalidRequest,
+            Error::Recommended(_) => ErrorKind::Unsupported,
+            Error::NoMemory { .. } => ErrorKind::OutOfMemory,
+            Error::Busy | Error::NoThread(_) => ErrorKind::Busy,
+            Error::Callback(_) => ErrorKind::Cancelled,
+            Error::NanLogits { .. }
+            | Error::NoRecord { .. }
+            | Error::NoCarry
+            | Error::NoPort { .. }
+            | Error::NoExecutor
+            | Error::Panicked => ErrorKind::Engine,
+            Error::Text(error) => error.kind(),
+            Error::Metadata(error) => error.kind(),
+            Error::Graph(error) => error.kind(),
+            Error::Cache(error) => error.kind(),
+            Error::Engine(error) => error.kind(),
+            Error::Shared(error) => error.kind(),
+        }
+    }
+
     /// Whether an option's value is at fault, rather than a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
         use inkstone_graph::Error::UnknownFusion;

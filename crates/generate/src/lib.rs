@@ -4,9 +4,13 @@
 //! [`Generator`] puts a traced model, a tokenizer and an engine together. Every call becomes a sequence in its scheduler;
 //! a step takes any mixture of prompts and decodes, and what a sequence gets does not depend on the others.
 
+#[cfg(feature = "async")]
+mod async_stream;
 mod error;
 mod footprint;
 mod generator;
+#[cfg(feature = "serde")]
+mod json;
 mod loaded;
 mod options;
 mod output;
@@ -21,6 +25,8 @@ mod stops;
 mod stream;
 mod traffic;
 
+#[cfg(feature = "async")]
+pub use async_stream::AsyncStream;
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};

@@ -12,6 +12,11 @@ use std::time::Duration;
 /// let options = inkstone_generate::Options::default().temperature(0.7).max_tokens(64).stop("\n\n");
 /// assert_eq!(options.temperature, Some(0.7));
 /// ```
+///
+/// With the feature `serde`, options are read and written under the names of the fields, with these exceptions: `deadline` is
+/// `deadline_seconds`, a number; `template_vars` is an object; `max_tokens` is a number or `"unlimited"`; `cancel` is not part
+/// of the data. An absent or null field is an option that is not set, and an unknown field is an error. Values are checked
+/// when the options are used.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -2,6 +2,7 @@
 
 use crate::{Error, FinishReason, Piece, Timings, Usage};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -10,7 +11,10 @@ const FULL: usize = 64;
 
 /// The scheduler writes, the handle reads.
 #[derive(Debug)]
-pub(crate) struct Output(Mutex<State>);
+pub(crate) struct Output {
+    state: Mutex<State>,
+    abandoned: AtomicBool,
+}
 
 #[derive(Debug)]
 pub(crate) struct State {
@@ -29,7 +33,7 @@ pub(crate) struct State {
 impl Output {
     /// Nothing yet; `logits` has room for those that are wanted.
     pub fn new(usage: Usage, logits: Vec<f32>) -> Output {
-        Output(Mutex::new(State {
+        let state = State {
             pieces: VecDeque::new(),
             logits,
             finish: None,
@@ -39,11 +43,23 @@ impl Output {
             first: None,
             last: None,
             ended: None,
-        }))
+        };
+        Output { state: Mutex::new(state), abandoned: AtomicBool::new(false) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody will read it: its sequence ends before the next step. Waits for nothing.
+    #[cfg(feature = "async")]
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody will read it.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
     }
 }
 

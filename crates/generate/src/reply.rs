@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A piece of generated text: whole characters, and the tokens that were drawn for it.
+/// A piece of generated text: whole characters, and the tokens that were drawn for it. Pieces, replies and their parts have the
+/// serialised form that `inkstone complete --json` writes (feature `serde`).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Piece {
@@ -15,7 +16,8 @@ pub struct Piece {
     pub logprobs: Vec<TokenScore>,
 }
 
-/// The log-probability of a token under the model's own distribution, before the sampling chain.
+/// The log-probability of a token under the model's own distribution, before the sampling chain. In its serialised form minus
+/// infinity is null.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TokenScore {
@@ -27,7 +29,7 @@ pub struct TokenScore {
     pub top: Vec<(u32, f32)>,
 }
 
-/// Why a generation ended.
+/// Why a generation ended. The serialised form is [`FinishReason::name`]; `length` is read as [`FinishReason::Length`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FinishReason {
@@ -66,6 +68,26 @@ impl FinishReason {
     }
 }
 
+impl FinishReason {
+    /// The `finish_reason` of OpenAI's APIs: `stop` after an end token or a stop text, `length` after the limit of tokens or at
+    /// the end of the context. `None` where those have no word for it: the caller ended it, its time was over, an error.
+    ///
+    /// ```
+    /// use inkstone_generate::FinishReason;
+    ///
+    /// assert_eq!(FinishReason::End.openai(), Some("stop"));
+    /// assert_eq!(FinishReason::Context.openai(), Some("length"));
+    /// assert_eq!(FinishReason::Deadline.openai(), None);
+    /// ```
+    pub fn openai(self) -> Option<&'static str> {
+        match self {
+            FinishReason::End | FinishReason::Stop => Some("stop"),
+            FinishReason::Length | FinishReason::Context => Some("length"),
+            FinishReason::Callback | FinishReason::Deadline | FinishReason::Cancelled | FinishReason::Error => None,
+        }
+    }
+}
+
 impl fmt::Display for FinishReason {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(if *self == FinishReason::Context { "context full" } else { self.name() })
@@ -84,7 +106,7 @@ pub struct Usage {
     pub completion_tokens: u64,
 }
 
-/// Where the time went.
+/// Where the time went. The serialised form has seconds: `prefill_seconds`, `decode_seconds`, `total_seconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {

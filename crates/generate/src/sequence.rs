@@ -70,6 +70,9 @@ impl Sequence {
         if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return Some(FinishReason::Cancelled);
         }
+        if self.output.is_abandoned() {
+            return Some(FinishReason::Callback);
+        }
         self.deadline.filter(|d| Instant::now() >= *d).map(|_| FinishReason::Deadline)
     }
 

@@ -19,7 +19,7 @@ impl Handle {
         Handle { scheduler, output, id }
     }
 
-    pub fn output(&self) -> &Output {
+    pub fn output(&self) -> &Arc<Output> {
         &self.output
     }
 
@@ -105,6 +105,12 @@ impl Stream {
     /// Ends it; what was generated and not taken yet can still be taken.
     pub fn stop(&self) {
         self.handle.end();
+    }
+
+    /// What its sequence has given.
+    #[cfg(feature = "async")]
+    pub(crate) fn output(&self) -> &Arc<Output> {
+        self.handle.output()
     }
 
     /// Takes all pieces, as long as `f` wants more.

@@ -1,5 +1,6 @@
 //! The errors of the crate.
 
+use inkstone_tensor::ErrorKind;
 use std::io;
 
 /// An error of reading or writing a file, or of looking up a key or tensor. Names that come from a file are quoted and
@@ -278,4 +279,43 @@ pub enum Error {
         /// Bytes that the tensors hold.
         wanted: u64,
     },
+}
+
+impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::NotFound { .. } | Error::NoTensor { .. } => ErrorKind::NotFound,
+            Error::Io { source, .. } | Error::Write { source } => kind_of_io(source),
+            Error::NotAFile { .. }
+            | Error::Empty { .. }
+            | Error::NotGguf { .. }
+            | Error::Version { .. }
+            | Error::BigEndian { .. }
+            | Error::Truncated { .. }
+            | Error::Invalid { .. }
+            | Error::Limit { .. }
+            | Error::NotUtf8 { .. }
+            | Error::Duplicate { .. }
+            | Error::Alignment { .. }
+            | Error::Overflow { .. }
+            | Error::RowNotBlocks { .. }
+            | Error::Misaligned { .. }
+            | Error::Overlap { .. }
+            | Error::WrongType { .. }
+            | Error::OutOfRange { .. }
+            | Error::ValueNotUtf8 { .. }
+            | Error::Unusable { .. } => ErrorKind::Unsupported,
+            Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+            Error::Unwritable { .. } | Error::DataLength { .. } => ErrorKind::InvalidRequest,
+        }
+    }
+}
+
+fn kind_of_io(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        io::ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
+        _ => ErrorKind::Engine,
+    }
 }

@@ -39,6 +39,7 @@ mod writer;
 
 pub use error::Error;
 pub use file::Gguf;
+pub use inkstone_tensor::ErrorKind;
 pub use metadata::Metadata;
 pub use options::{Limits, OpenOptions};
 pub use tensor::{TensorInfo, TensorType};

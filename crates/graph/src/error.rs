@@ -1,8 +1,8 @@
 //! The errors of tracing and compiling.
 
 use crate::verify::Fault;
-use inkstone_tensor::DType;
 use inkstone_tensor::op::Mismatch;
+use inkstone_tensor::{DType, ErrorKind};
 use std::panic::Location;
 
 /// Result of this crate.
@@ -211,4 +211,32 @@ pub enum Error {
 
 fn one_line(faults: &[Fault]) -> String {
     faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::UnknownFusion { .. } => ErrorKind::InvalidRequest,
+            Error::Operand { .. }
+            | Error::MissingWeight { .. }
+            | Error::WeightShape { .. }
+            | Error::WeightType { .. }
+            | Error::WeightBlocks { .. }
+            | Error::Unserved { .. } => ErrorKind::Unsupported,
+            Error::ArenaSize { .. } => ErrorKind::OutOfMemory,
+            Error::Compute { source, .. } => source.kind(),
+            Error::ForeignValue { .. }
+            | Error::Invalid { .. }
+            | Error::Input { .. }
+            | Error::Disagree { .. }
+            | Error::Activations { .. }
+            | Error::Tiling { .. }
+            | Error::Memory { .. }
+            | Error::NoBucket { .. }
+            | Error::Kind { .. }
+            | Error::EmptyStep
+            | Error::NoBuckets { .. } => ErrorKind::Engine,
+        }
+    }
 }

@@ -1,3 +1,5 @@
+use inkstone_tensor::ErrorKind;
+
 /// What can go wrong, on top of all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -48,6 +50,33 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// What a program does about it.
+    ///
+    /// ```
+    /// # use inkstone::{ErrorKind, Model};
+    /// let error = Model::open("no-such-model.gguf").unwrap_err();
+    /// let status = match error.kind() {
+    ///     ErrorKind::InvalidRequest => 400,
+    ///     ErrorKind::NotFound => 404,
+    ///     ErrorKind::Cancelled => 499,
+    ///     ErrorKind::Unsupported => 501,
+    ///     ErrorKind::OutOfMemory | ErrorKind::Busy => 503,
+    ///     _ => 500,
+    /// };
+    /// assert_eq!(status, 404);
+    /// ```
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::File(error) => error.kind(),
+            Error::Model(error) => error.kind(),
+            Error::Text(error) => error.kind(),
+            Error::Generate(error) => error.kind(),
+            Error::Engine(error) => error.kind(),
+            Error::Option { .. } => ErrorKind::InvalidRequest,
+            Error::ContextMemory { .. } => ErrorKind::OutOfMemory,
+        }
+    }
+
     /// Whether memory does not hold a copy of the weights: with [`ModelOptions::mmap`](crate::ModelOptions#structfield.mmap) there
     /// is none.
     pub fn is_lack_of_memory_for_weights(&self) -> bool {

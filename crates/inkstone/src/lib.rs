@@ -16,6 +16,8 @@
 //! [`Model`] is the short way. [`Generator`] puts a graph, a tokenizer and an engine together; each of the crates that
 //! are re-exported here is useful alone.
 
+#[cfg(feature = "async")]
+mod async_stream;
 pub mod bench;
 mod chat;
 mod context;
@@ -28,8 +30,11 @@ mod explain;
 mod model;
 mod model_options;
 mod profile;
+mod slow_build;
 mod vocabulary;
 
+#[cfg(feature = "async")]
+pub use async_stream::AsyncStream;
 pub use dialogue::{Dialogue, Turn};
 #[cfg(feature = "embedded-model")]
 pub use embedded::story as embedded_file;
@@ -47,6 +52,7 @@ pub use inkstone_graph as graph;
 pub use inkstone_kvcache as kvcache;
 pub use inkstone_model as arch;
 pub use inkstone_tensor as tensor;
+pub use inkstone_tensor::ErrorKind;
 pub use inkstone_text as text;
 
 pub use inkstone_generate::{

@@ -1,8 +1,8 @@
 //! A model, opened.
 
-use crate::{ModelOptions, Result, context, engines, vocabulary};
+use crate::{ModelOptions, Result, context, engines, slow_build, vocabulary};
 use inkstone_compute::{Accuracy, Engine, EngineOptions};
-use inkstone_engine_cpu::FloatMode;
+use inkstone_engine_cpu::{Cpu, FloatMode, OPT_LEVEL};
 use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfig, Stream};
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
@@ -75,6 +75,9 @@ impl Model {
         let (loaded, notes) = opened;
         let mut notes: Vec<String> = tokenizer.notes().iter().cloned().chain(notes).collect();
         let generator = Generator::of(loaded, Arc::new(tokenizer), Options::default());
+        if generator.engine().caps().name == Cpu::NAME {
+            notes.extend(slow_build::note(OPT_LEVEL));
+        }
         if options.numerics == Accuracy::Fast && !is_faster(&generator) {
             notes.push(
                 "numerics fast: on this machine no weight of this model has a faster one than precise".to_owned(),
@@ -162,7 +165,8 @@ impl Model {
         &self.0.file
     }
 
-    /// What a user should know: a context beyond the trained one, an old tokenizer.
+    /// What a user should know: a context beyond the trained one, an old tokenizer, an engine that was compiled without
+    /// optimisation.
     pub fn notes(&self) -> &[String] {
         &self.0.notes
     }

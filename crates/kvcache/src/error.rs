@@ -1,3 +1,5 @@
+use inkstone_tensor::ErrorKind;
+
 /// An error of a page pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -42,4 +44,15 @@ pub enum Error {
         /// All pages of the pool.
         capacity: usize,
     },
+}
+
+impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::UnknownFormat { .. } | Error::PageSize { .. } | Error::TooSmall { .. } => ErrorKind::InvalidRequest,
+            Error::NoMemory { .. } => ErrorKind::OutOfMemory,
+            Error::NoPages { .. } => ErrorKind::Busy,
+        }
+    }
 }

@@ -1,3 +1,5 @@
+use inkstone_tensor::ErrorKind;
+
 /// The reason why Inkstone can't run the model of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,4 +62,21 @@ pub enum Error {
     /// A tensor that is needed while the model is traced can't be read.
     #[error(transparent)]
     Source(#[from] inkstone_tensor::SourceError),
+}
+
+impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::UnknownArchitecture { .. }
+            | Error::NotYet { .. }
+            | Error::MissingKey { .. }
+            | Error::BadValue { .. }
+            | Error::Factors { .. }
+            | Error::NoTensors => ErrorKind::Unsupported,
+            Error::Metadata(error) => error.kind(),
+            Error::Graph(error) => error.kind(),
+            Error::Source(_) => ErrorKind::Engine,
+        }
+    }
 }

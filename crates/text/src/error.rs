@@ -1,6 +1,7 @@
 //! The errors of the crate.
 
 use crate::template::TemplateLimit;
+use inkstone_gguf::ErrorKind;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -198,6 +199,18 @@ fn option(limit: TemplateLimit) -> &'static str {
     }
 }
 
+/// A template that can't be compiled, or that does what no template may, is a fault of the file; what a template makes of a
+/// conversation depends on the conversation.
+fn kind_of_template(kind: inkstone_template::Kind) -> ErrorKind {
+    use inkstone_template::Kind;
+    match kind {
+        Kind::Syntax | Kind::Sandbox => ErrorKind::Unsupported,
+        Kind::Cancelled | Kind::Deadline => ErrorKind::Cancelled,
+        // Refused, Runtime, Undefined, Limit.
+        _ => ErrorKind::InvalidRequest,
+    }
+}
+
 fn message_rule(what: &str) -> &'static str {
     match what {
         "a message" => "an object with role and content",
@@ -212,6 +225,34 @@ impl From<inkstone_template::Error> for Error {
 }
 
 impl Error {
+    /// What a program does about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Metadata(error) => error.kind(),
+            Error::Template(error) => kind_of_template(error.kind()),
+            Error::MissingKey { .. }
+            | Error::UnknownModel { .. }
+            | Error::UnknownPre { .. }
+            | Error::ShortList { .. }
+            | Error::TooMany { .. }
+            | Error::TokenNotUtf8 { .. }
+            | Error::TokenType { .. }
+            | Error::ByteToken { .. }
+            | Error::NanScore { .. }
+            | Error::SpecialId { .. }
+            | Error::NoSpecialId { .. }
+            | Error::LongSpecial { .. }
+            | Error::LongSpecials { .. } => ErrorKind::Unsupported,
+            Error::TextTooLong { .. }
+            | Error::NoToken { .. }
+            | Error::NotUtf8 { .. }
+            | Error::TemplateVariable { .. }
+            | Error::Message { .. }
+            | Error::TooDeep { .. } => ErrorKind::InvalidRequest,
+            Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+        }
+    }
+
     /// The error of a chat template, with its kind, its place and the source line.
     pub fn template(&self) -> Option<&inkstone_template::Error> {
         if let Error::Template(error) = self { Some(error) } else { None }

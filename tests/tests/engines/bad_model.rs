@@ -4,7 +4,7 @@
 use inkstone::gguf::{TensorSpec, Value};
 use inkstone::tensor::DType;
 use inkstone::text::Tokenizer;
-use inkstone::{Error, FinishReason, ModelOptions, Options};
+use inkstone::{Error, ErrorKind, FinishReason, ModelOptions, Options};
 use inkstone_tests::tiny::{BOS, Tiny};
 use inkstone_tests::{busy_time, on_engines};
 use std::time::Duration;
@@ -19,6 +19,7 @@ fn refused(tiny: &Tiny) -> String {
     let error = tiny.open().map(|_| "it opened").unwrap_err();
     assert!(busy_time() - start < QUICK, "{:?} until: {error}", busy_time() - start);
     assert!(!error.is_usage(), "the file is at fault: {error}");
+    assert!(matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::OutOfMemory), "{:?}: {error}", error.kind());
     error.to_string()
 }
 

@@ -2,7 +2,7 @@
 //! library.
 
 use inkstone::generate::{MAX_STOP_BYTES, MAX_STOPS};
-use inkstone::{FinishReason, Limit, Model, ModelOptions, Options};
+use inkstone::{ErrorKind, FinishReason, Limit, Model, ModelOptions, Options};
 use inkstone_tests::tiny::{BOS, EOS, Tiny};
 use inkstone_tests::{assets, on_engines};
 
@@ -15,6 +15,7 @@ fn greedy() -> Options {
 fn refused(model: &Model, options: &Options) -> String {
     let error = model.generate_ids(&[BOS], options).unwrap_err();
     assert!(error.is_usage(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     let again = model.stream("a", options).map(|_| ()).unwrap_err();
     assert_eq!(again.to_string(), error.to_string());
     error.to_string()

@@ -1,5 +1,6 @@
 //! The library on every engine: one program, because linking an engine and a model takes longer than compiling a file of tests.
 
+mod async_stream;
 mod bad_archs;
 mod bad_model;
 mod bad_options;

@@ -21,7 +21,7 @@ const FIELDS: &[&str] = &["description", "license", "readme", "rust-version", "k
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Other files that a package may have, in addition to sources.
-const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md"];
+const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md", "build.rs"];
 
 /// Files that one package has in addition.
 const ASSETS: &[(&str, &[&str])] = &[("inkstone", &["assets/README.md", "assets/story-5m-q8_0.gguf"])];

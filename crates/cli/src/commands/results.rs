@@ -1,6 +1,6 @@
 //! What `run` and `chat` write: the text, and lines about it.
 
-use super::events::{End, Event};
+use super::events::End;
 use super::table::figure;
 use crate::args::ModelSource;
 use crate::{output, terminal};
@@ -61,7 +61,7 @@ impl Results {
 
     fn piece(&mut self, piece: Piece) -> io::Result<()> {
         if self.json {
-            return print_line(&Event::from(&piece));
+            return print_line(&piece);
         }
         self.scores.extend(piece.logprobs);
         match &piece.text {

@@ -2,7 +2,7 @@
 
 use crate::common::{self, run, run_with_input, story};
 use inkstone::kvcache::Format;
-use inkstone::{Model, ModelOptions};
+use inkstone::{Model, ModelOptions, Piece, Timings, Usage};
 use serde_json::Value;
 
 const GREEDY: [&str; 6] = ["complete", "--temp", "0", "-n", "12", "-p"];
@@ -90,6 +90,32 @@ fn log_probabilities_are_in_the_objects_or_on_standard_error() {
     let plain = greedy("Once", &["--logprobs", "2"]).succeeded();
     assert_eq!(plain.stdout, greedy("Once", &[]).succeeded().stdout);
     assert_eq!(plain.stderr.lines().filter(|l| l.contains(" logprob ")).count(), 12);
+}
+
+/// The names and their order are part of the program's interface, and the library reads what the program writes.
+#[test]
+fn objects_have_their_names_in_order_and_the_library_reads_them() {
+    let ran = greedy("Once", &["--json", "--logprobs", "1"]).succeeded();
+    let lines: Vec<&str> = ran.text().lines().collect();
+    let (end, pieces) = lines.split_last().unwrap();
+    let without_numbers = |line: &str| line.replace(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'), "");
+    for line in pieces {
+        let piece: Piece = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_string(&piece).unwrap(), *line);
+        let text = serde_json::to_string(&piece.text).unwrap();
+        let scores = r#""logprobs":[{"id":,"logprob":,"top":[[,]]}]"#;
+        assert_eq!(without_numbers(&line.replacen(&text, "TEXT", 1)), format!(r#"{{"text":TEXT,"ids":[],{scores}}}"#));
+    }
+    let names = concat!(
+        r#"{"finish":"length","seed":,"usage":{"prompt_tokens":,"cached_tokens":,"completion_tokens":},"#,
+        r#""timings":{"prefill_seconds":,"decode_seconds":,"total_seconds":,"decode_tokens_per_second":}}"#,
+    );
+    assert_eq!(without_numbers(end), names);
+    let mut end: Value = serde_json::from_str(end).unwrap();
+    let usage: Usage = serde_json::from_value(end["usage"].take()).unwrap();
+    let timings: Timings = serde_json::from_value(end["timings"].take()).unwrap();
+    assert_eq!(usage.completion_tokens, 12);
+    assert!(timings.total >= timings.prefill && timings.decode_rate(&usage).is_some());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Conversation, Message};
 use inkstone_template::Limits;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,23 +10,30 @@ use std::time::Instant;
 
 /// Limits on the rendering of a template. A limit that is not set grows with the conversation, so that ordinary
 /// templates do not reach it.
+/// The serialised form has the numbers that are set; `cancel` and `deadline` are not part of it.
 ///
 /// ```
 /// let limits = inkstone_text::TemplateLimits::default().steps(1_000_000);
 /// assert_eq!(limits.steps, Some(1_000_000));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TemplateLimits {
     /// Steps: instructions and the values that they visit ([`inkstone_template::Limits::steps`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Bytes of the values that are alive at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
     /// Bytes of the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
     /// A flag that ends the rendering when it is set.
+    #[serde(skip)]
     pub cancel: Option<Arc<AtomicBool>>,
     /// The time at which the rendering ends.
+    #[serde(skip)]
     pub deadline: Option<Instant>,
 }
 

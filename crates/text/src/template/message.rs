@@ -2,6 +2,7 @@
 
 use crate::Error;
 use inkstone_template::Template;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use std::time::SystemTime;
 
@@ -123,6 +124,20 @@ impl Message {
     /// All fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
+    }
+}
+
+/// As [`Message::to_json`].
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.fields.serialize(serializer)
+    }
+}
+
+/// As [`Message::from_json`]: an object with a role. Which other fields there are is the template's concern.
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
+        Message::from_json(Value::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 

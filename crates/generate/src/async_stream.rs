@@ -1,0 +1,195 @@
+//! Streams for tasks of an executor.
+
+use crate::output::Output;
+use crate::{Error, FinishReason, Piece, Stream, Timings, Usage};
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+/// Pieces that wait for their task before the thread pauses.
+const AHEAD: usize = 4;
+
+/// A generation under way as a [`futures_core::Stream`] of pieces, for any executor. Polling never computes and never waits for
+/// a step: a thread of the stream's own tokenizes the prompt, takes its turns in the steps of the model, and runs at most four
+/// pieces ahead of the task. After each piece a poll lets other tasks run once, however fast the model is.
+///
+/// Dropping it ends the generation: at most the step under way is finished.
+///
+/// The threads of many streams take turns at one scheduler and sleep otherwise, so that a thread for each is cheap; how many
+/// generations a program allows at once is for the program to say. An error is the last item; if the system gives no thread, it
+/// is the only one.
+pub struct AsyncStream<E = Error> {
+    shared: Arc<Shared<E>>,
+    /// A piece was given, and no other task could run since.
+    gave: bool,
+}
+
+/// What the thread and the task share.
+struct Shared<E> {
+    state: Mutex<State<E>>,
+    /// Signalled when the thread may go on.
+    room: Condvar,
+}
+
+struct State<E> {
+    pieces: VecDeque<Result<Piece, E>>,
+    /// The thread gives no more.
+    done: bool,
+    /// The task takes no more.
+    dropped: bool,
+    /// Woken when there is a piece, or the end.
+    task: Option<Waker>,
+    /// The sequence, once the prompt is tokenized, with its seed.
+    opened: Option<(Arc<Output>, u64)>,
+}
+
+impl<E> Shared<E> {
+    fn lock(&self) -> MutexGuard<'_, State<E>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E: From<Error> + Send + 'static> AsyncStream<E> {
+    /// Runs a stream that `open` makes on the new thread. Neither this call nor a poll waits for `open`.
+    pub fn spawn(open: impl FnOnce() -> Result<Stream, E> + Send + 'static) -> AsyncStream<E> {
+        let state = State { pieces: VecDeque::new(), done: false, dropped: false, task: None, opened: None };
+        let shared = Arc::new(Shared { state: Mutex::new(state), room: Condvar::new() });
+        let sender = Sender(shared.clone());
+        let thread = thread::Builder::new().name("inkstone-stream".to_owned());
+        if let Err(error) = thread.spawn(move || sender.run(open)) {
+            let mut state = shared.lock();
+            state.pieces.push_back(Err(Error::NoThread(error).into()));
+            state.done = true;
+        }
+        AsyncStream { shared, gave: false }
+    }
+}
+
+impl<E> AsyncStream<E> {
+    /// The seed of its draws; `None` until the prompt is tokenized.
+    pub fn seed(&self) -> Option<u64> {
+        self.shared.lock().opened.as_ref().map(|(_, seed)| *seed)
+    }
+
+    /// Counts so far.
+    pub fn usage(&self) -> Usage {
+        self.output().map(|output| output.lock().usage).unwrap_or_default()
+    }
+
+    /// Times so far, from when the prompt was tokenized.
+    pub fn timings(&self) -> Timings {
+        self.output().map(|output| output.lock().timings()).unwrap_or_default()
+    }
+
+    /// Why it ended, if it has; pieces may still wait to be taken.
+    pub fn finish(&self) -> Option<FinishReason> {
+        self.output()?.lock().finish
+    }
+
+    fn output(&self) -> Option<Arc<Output>> {
+        self.shared.lock().opened.as_ref().map(|(output, _)| output.clone())
+    }
+}
+
+impl<E> futures_core::Stream for AsyncStream<E> {
+    type Item = Result<Piece, E>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Piece, E>>> {
+        let gave = std::mem::take(&mut self.gave);
+        let mut state = self.shared.lock();
+        if gave && !state.pieces.is_empty() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Some(piece) = state.pieces.pop_front() else {
+            if state.done {
+                return Poll::Ready(None);
+            }
+            state.task = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        drop(state);
+        self.shared.room.notify_one();
+        self.gave = true;
+        Poll::Ready(Some(piece))
+    }
+}
+
+impl<E> Drop for AsyncStream<E> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.dropped = true;
+        if let Some((output, _)) = &state.opened {
+            output.abandon();
+        }
+        drop(state);
+        self.shared.room.notify_one();
+    }
+}
+
+impl<E> fmt::Debug for AsyncStream<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (usage, finish) = (self.usage(), self.finish());
+        f.debug_struct("AsyncStream").field("usage", &usage).field("finish", &finish).finish_non_exhaustive()
+    }
+}
+
+/// The thread's end. However the thread ends, the task hears of it.
+struct Sender<E: From<Error>>(Arc<Shared<E>>);
+
+impl<E: From<Error>> Sender<E> {
+    fn run(self, open: impl FnOnce() -> Result<Stream, E>) {
+        match open() {
+            Ok(mut stream) if self.opened(&stream) => {
+                stream.all(|piece| self.send(piece.map_err(E::from)));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.send(Err(error));
+            }
+        }
+    }
+
+    /// The sequence is there: from now on the task can end it. False if the task has gone already.
+    fn opened(&self, stream: &Stream) -> bool {
+        let mut state = self.0.lock();
+        state.opened = Some((stream.output().clone(), stream.seed()));
+        !state.dropped
+    }
+
+    /// Hands a piece on, once there is room; false if nobody wants it.
+    fn send(&self, piece: Result<Piece, E>) -> bool {
+        let full = |state: &mut State<E>| state.pieces.len() >= AHEAD && !state.dropped;
+        let state = self.0.room.wait_while(self.0.lock(), full);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.dropped {
+            return false;
+        }
+        state.pieces.push_back(piece);
+        wake(state);
+        true
+    }
+}
+
+impl<E: From<Error>> Drop for Sender<E> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if thread::panicking() {
+            state.pieces.push_back(Err(Error::Panicked.into()));
+        }
+        state.done = true;
+        wake(state);
+    }
+}
+
+/// Wakes the task, which may poll at once: not under the lock.
+fn wake<E>(mut state: MutexGuard<'_, State<E>>) {
+    let task = state.task.take();
+    drop(state);
+    if let Some(task) = task {
+        task.wake();
+    }
+}

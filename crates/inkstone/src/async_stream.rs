@@ -1,0 +1,37 @@
+//! Streams for tasks of an executor.
+
+use crate::{Error, Message, Model};
+use inkstone_generate::Options;
+
+/// A generation under way as a stream of pieces, for tasks of any executor: see
+/// [`inkstone_generate::AsyncStream`].
+pub type AsyncStream = inkstone_generate::AsyncStream<Error>;
+
+impl Model {
+    /// As [`Model::stream`], for a task: the call returns at once, and what is wrong with the prompt or the options is the first
+    /// item of the stream. Neither it nor the task that polls the stream waits for the model; dropping the stream ends the
+    /// generation.
+    ///
+    /// ```no_run
+    /// # use inkstone::{Model, Options};
+    /// # async fn tell(model: Model) -> inkstone::Result<()> {
+    /// use futures_util::StreamExt;
+    ///
+    /// let mut stream = model.stream_async("Once upon a time", &Options::default());
+    /// while let Some(piece) = stream.next().await {
+    ///     print!("{}", piece?.text);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stream_async(&self, prompt: impl Into<String>, options: &Options) -> AsyncStream {
+        let (model, prompt, options) = (self.clone(), prompt.into(), options.clone());
+        AsyncStream::spawn(move || model.stream(&prompt, &options))
+    }
+
+    /// As [`Model::chat_stream`], for a task: see [`Model::stream_async`]. The template is rendered on the stream's thread.
+    pub fn chat_stream_async(&self, messages: &[Message], options: &Options) -> AsyncStream {
+        let (model, messages, options) = (self.clone(), messages.to_vec(), options.clone());
+        AsyncStream::spawn(move || model.chat_stream(&messages, &options))
+    }
+}

@@ -1,0 +1,32 @@
+//! Many prompts at once: `batch [MODEL]`, a prompt per line of standard input; the answers are printed in the same order.
+//!
+//! A clone of a model is a handle. Each thread has one, and the model computes a step for all of them together, which takes
+//! little longer than a step for one. No answer depends on the others.
+
+use inkstone::{Model, ModelOptions, Options, Reply, Result};
+use std::thread;
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    // So many generations are in the model at once; more wait for their turn.
+    let options = ModelOptions::default().sequences(16);
+    let model = match std::env::args().nth(1) {
+        Some(path) => Model::open_with(path, &options)?,
+        None => Model::embedded(&options)?,
+    };
+    let prompts: Vec<String> = std::io::stdin().lines().collect::<std::io::Result<_>>()?;
+
+    let generate = |prompt: String| {
+        let model = model.clone();
+        let options = Options::default().temperature(0.7).seed(7).max_tokens(30);
+        thread::spawn(move || -> Result<Reply> { model.generate(&prompt, &options) })
+    };
+    let threads: Vec<_> = prompts.iter().cloned().map(generate).collect();
+    for (prompt, thread) in prompts.iter().zip(threads) {
+        match thread.join().expect("a generation does not panic") {
+            Ok(reply) => println!("{prompt}{}", reply.text.replace('\n', " ")),
+            // One bad prompt does not end the others.
+            Err(error) => println!("{prompt:?}: {error}"),
+        }
+    }
+    Ok(())
+}
