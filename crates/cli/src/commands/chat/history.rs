@@ -14,7 +14,7 @@ const MAX_LINE: usize = 64 << 10;
 const MAX_BYTES: u64 = 4 << 20;
 
 /// How often a file is tried again, and after which time, while another program holds its lock for milliseconds.
-const TRIES: usize = 20;
+const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A file of lines that several programs may use at once.
@@ -224,16 +224,20 @@ mod tests {
     fn programs_that_add_at_once_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let history = at(folder.path());
+        let start = std::sync::Barrier::new(4);
         std::thread::scope(|scope| {
             for program in 0..4 {
-                let history = &history;
-                scope.spawn(move || (0..50).for_each(|n| history.add(&format!("{program} {n}")).unwrap()));
+                let (history, start) = (&history, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    (0..200).for_each(|n| history.add(&format!("{program} {n}")).unwrap());
+                });
             }
         });
         let lines = history.read().unwrap();
         for program in 0..4 {
             let of_one = lines.iter().filter_map(|line| line.strip_prefix(&format!("{program} ")));
-            assert!(of_one.eq((0..50).map(|n| n.to_string()).collect::<Vec<_>>()), "{lines:?}");
+            assert!(of_one.eq((0..200).map(|n| n.to_string()).collect::<Vec<_>>()), "{lines:?}");
         }
     }
 
