@@ -1,13 +1,13 @@
 //! Many prompts at once: `batch [MODEL]`, a prompt per line of standard input; the answers are printed in the same order.
 //!
-//! A clone of a model is a handle. Each thread has one, and the model computes a step for all of them together, which takes
-//! little longer than a step for one. No answer depends on the others.
+//! A clone of a model is another handle to it, one per thread. The model computes each step for all threads together, which takes
+//! little longer than a step for one thread. An answer does not depend on the other prompts.
 
 use inkstone::{Model, ModelOptions, Options, Reply, Result};
 use std::thread;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    // So many generations are in the model at once; more wait for their turn.
+    // Up to 16 prompts are computed at the same time; further prompts wait.
     let options = ModelOptions::default().sequences(16);
     let model = match std::env::args().nth(1) {
         Some(path) => Model::open_with(path, &options)?,
@@ -24,7 +24,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for (prompt, thread) in prompts.iter().zip(threads) {
         match thread.join().expect("a generation does not panic") {
             Ok(reply) => println!("{prompt}{}", reply.text.replace('\n', " ")),
-            // One bad prompt does not end the others.
+            // The other prompts continue after an invalid one.
             Err(error) => println!("{prompt:?}: {error}"),
         }
     }

@@ -1,5 +1,5 @@
-//! A conversation with memory: `chat [MODEL]`, a message per line of standard input. The dialogue remembers what was said, and
-//! forgets the oldest turns when the context is full.
+//! A conversation with memory: `chat [MODEL]`, a message per line of standard input. The dialogue keeps all messages, and drops
+//! the oldest turns when the context is full.
 
 use inkstone::{Dialogue, Model, ModelOptions, Options};
 use std::io::{BufRead, Write};
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::io::stdin().lock().lines() {
         let turn = dialogue.ask(&line?, &options)?;
         if turn.forgotten > 0 {
-            eprintln!("note: {} of the oldest turns are forgotten", turn.forgotten);
+            eprintln!("note: {} of the oldest turns were dropped", turn.forgotten);
         }
         let mut answer = String::new();
         for piece in turn.stream {
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             answer += &piece.text;
         }
         println!();
-        // The answer becomes a part of the next prompt.
+        // The answer becomes part of the next prompt.
         dialogue.answered(&answer);
     }
     eprintln!("{} messages in memory", dialogue.messages().len());

@@ -1,5 +1,5 @@
-//! JSON in, JSON out: `json_lines [MODEL]`, a request per line of standard input, a reply per line of standard output. With the
-//! feature `serde` options, messages and replies are data, and a field that does not exist is an error.
+//! JSON in, JSON out: `json_lines [MODEL]`, a request per line of standard input, a reply per line of standard output. The feature
+//! `serde` reads options and messages and writes replies; an unknown field is an error.
 //!
 //! ```json
 //! {"prompt": "Once upon a time", "options": {"seed": 7, "max_tokens": 20}}
@@ -46,7 +46,7 @@ fn reply(model: &Model, request: &Request) -> Result<Reply, Error> {
     }
 }
 
-/// What a web service would answer with.
+/// The HTTP status of an error in a web service.
 fn status(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::InvalidRequest => 400,

@@ -1,5 +1,5 @@
-//! How probable a text is for a model: `score [MODEL]`, a text per line of standard input. For each the log-probability of all
-//! its tokens but the first, and the perplexity: the lower, the less the text surprises the model.
+//! The score of a text: `score [MODEL]`, a text per line of standard input. Prints the log-probability of the text, and its
+//! perplexity: the lower, the better the model predicts the text.
 
 use inkstone::text::Encode;
 use inkstone::{Model, ModelOptions};
@@ -11,13 +11,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     for text in std::io::stdin().lines() {
         let text = text?;
-        // With the token that begins texts, where the model has one, so that the first word has a probability, too.
+        // The token that begins a text, if the model has one, comes first, so that the first word also has a probability.
         let ids = model.tokenizer().encode(&text, &Encode::new().eos(false))?;
         if ids.len() < 2 {
             println!("too short to score: {text}");
             continue;
         }
-        // A row of the vocabulary for each position: what the model expects after the tokens up to there.
+        // One row per position, with a logit for each token that may come next.
         let logits = model.logits(&ids, None)?;
         let vocabulary = logits.len() / ids.len();
         let rows = logits.chunks(vocabulary);

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(path) => Model::open(path)?,
         None => Model::embedded(&ModelOptions::default())?,
     };
-    // What a user should know about the model, for example that this is a slow debug build.
+    // Notes for the user, for example that this is a slow debug build.
     model.notes().iter().for_each(|note| eprintln!("note: {note}"));
 
     let options = Options::default().temperature(0.7).seed(7).max_tokens(60);

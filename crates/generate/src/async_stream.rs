@@ -16,31 +16,30 @@ const AHEAD: usize = 4;
 /// a step: a thread of the stream's own tokenizes the prompt, takes its turns in the steps of the model, and runs at most four
 /// pieces ahead of the task. After each piece a poll lets other tasks run once, however fast the model is.
 ///
-/// Dropping it ends the generation: at most the step under way is finished.
+/// Dropping the stream ends the generation after the current step.
 ///
-/// The threads of many streams take turns at one scheduler and sleep otherwise, so that a thread for each is cheap; how many
-/// generations a program allows at once is for the program to say. An error is the last item; if the system gives no thread, it
-/// is the only one.
+/// The threads of many streams take turns at one scheduler and sleep otherwise, so a thread per stream costs little; a program
+/// limits the number of streams itself. An error is the last item. If the system has no thread left, an error is the only item.
 pub struct AsyncStream<E = Error> {
     shared: Arc<Shared<E>>,
-    /// A piece was given, and no other task could run since.
+    /// The last poll returned a piece, and no other task could run since then.
     gave: bool,
 }
 
-/// What the thread and the task share.
+/// The state that the thread and the task share.
 struct Shared<E> {
     state: Mutex<State<E>>,
-    /// Signalled when the thread may go on.
+    /// Signalled when the thread may continue.
     room: Condvar,
 }
 
 struct State<E> {
     pieces: VecDeque<Result<Piece, E>>,
-    /// The thread gives no more.
+    /// The thread has ended.
     done: bool,
-    /// The task takes no more.
+    /// The task has dropped the stream.
     dropped: bool,
-    /// Woken when there is a piece, or the end.
+    /// The task that waits for a piece or for the end.
     task: Option<Waker>,
     /// The sequence, once the prompt is tokenized, with its seed.
     opened: Option<(Arc<Output>, u64)>,
@@ -53,7 +52,7 @@ impl<E> Shared<E> {
 }
 
 impl<E: From<Error> + Send + 'static> AsyncStream<E> {
-    /// Runs a stream that `open` makes on the new thread. Neither this call nor a poll waits for `open`.
+    /// Starts a thread that calls `open` and runs the stream. Neither this call nor a poll waits for `open`.
     pub fn spawn(open: impl FnOnce() -> Result<Stream, E> + Send + 'static) -> AsyncStream<E> {
         let state = State { pieces: VecDeque::new(), done: false, dropped: false, task: None, opened: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), room: Condvar::new() });
@@ -74,17 +73,17 @@ impl<E> AsyncStream<E> {
         self.shared.lock().opened.as_ref().map(|(_, seed)| *seed)
     }
 
-    /// Counts so far.
+    /// The counts up to now.
     pub fn usage(&self) -> Usage {
         self.output().map(|output| output.lock().usage).unwrap_or_default()
     }
 
-    /// Times so far, from when the prompt was tokenized.
+    /// The times up to now, from the end of tokenization.
     pub fn timings(&self) -> Timings {
         self.output().map(|output| output.lock().timings()).unwrap_or_default()
     }
 
-    /// Why it ended, if it has; pieces may still wait to be taken.
+    /// The reason for its end, if it has ended; some pieces may still be unread.
     pub fn finish(&self) -> Option<FinishReason> {
         self.output()?.lock().finish
     }
@@ -137,7 +136,7 @@ impl<E> fmt::Debug for AsyncStream<E> {
     }
 }
 
-/// The thread's end. However the thread ends, the task hears of it.
+/// The sending side, in the thread. Dropping it tells the task that the thread has ended, for any reason.
 struct Sender<E: From<Error>>(Arc<Shared<E>>);
 
 impl<E: From<Error>> Sender<E> {
@@ -153,14 +152,14 @@ impl<E: From<Error>> Sender<E> {
         }
     }
 
-    /// The sequence is there: from now on the task can end it. False if the task has gone already.
+    /// Publishes the sequence, so that the task can end it. False if the stream was dropped before.
     fn opened(&self, stream: &Stream) -> bool {
         let mut state = self.0.lock();
         state.opened = Some((stream.output().clone(), stream.seed()));
         !state.dropped
     }
 
-    /// Hands a piece on, once there is room; false if nobody wants it.
+    /// Queues a piece when there is room. False if the stream was dropped.
     fn send(&self, piece: Result<Piece, E>) -> bool {
         let full = |state: &mut State<E>| state.pieces.len() >= AHEAD && !state.dropped;
         let state = self.0.room.wait_while(self.0.lock(), full);
@@ -185,7 +184,7 @@ impl<E: From<Error>> Drop for Sender<E> {
     }
 }
 
-/// Wakes the task, which may poll at once: not under the lock.
+/// Wakes the task after releasing the lock, because the task may poll immediately.
 fn wake<E>(mut state: MutexGuard<'_, State<E>>) {
     let task = state.task.take();
     drop(state);

@@ -1,7 +1,7 @@
-//! Requests and results as data of serde: the names are those of `inkstone run --json`.
+//! The serialised forms of requests and results, with the names of `inkstone complete --json`.
 //!
-//! The forms below mirror the public types field by field; one that is forgotten does not compile. Numbers out of range are
-//! read as they are: a request is checked when it is used, whatever it was made of.
+//! The forms below mirror the public types field by field; a missing field is a compile error. Numbers out of range are accepted
+//! here, because requests are checked when they are used.
 
 use crate::{FinishReason, Limit, Options, Piece, Reply, Timings, TokenScore, Usage};
 use inkstone_text::{Json, TemplateLimits};
@@ -9,7 +9,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
-/// Fields that are not set are left out, and those that are left out or null are not set. A switch for cancelling is no data.
+/// Fields that are not set are left out. An absent or null field is not set. `cancel` is not part of the data.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "Options", default, deny_unknown_fields)]
 struct OptionsForm {
@@ -105,7 +105,7 @@ struct UsageForm {
     completion_tokens: u64,
 }
 
-/// Both directions of types that have a form.
+/// Implements both directions for types that have a form.
 macro_rules! forms {
     ($($type:ident: $form:ident;)+) => {$(
         impl Serialize for $type {
@@ -136,7 +136,7 @@ struct TimingsForm {
     prefill_seconds: f64,
     decode_seconds: f64,
     total_seconds: f64,
-    /// Follows from the others and from a [`Usage`]: the program writes it, and it is read over.
+    /// The program writes this rate, which follows from the times and a [`Usage`]. It is ignored here.
     #[serde(default, skip_serializing, rename = "decode_tokens_per_second")]
     _rate: Option<f64>,
 }
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for Timings {
     }
 }
 
-/// Seconds that are a time: not below 0, not NaN, not longer than a [`Duration`].
+/// The time of a number of seconds, which must be at least 0 and fit a [`Duration`].
 fn duration<E: Error>(name: &str, seconds: f64) -> Result<Duration, E> {
     let time = Duration::try_from_secs_f64(seconds);
     time.map_err(|_| E::custom(format_args!("{name} is {seconds}, allowed: a time in seconds, 0 or more")))
@@ -172,7 +172,7 @@ impl Serialize for FinishReason {
     }
 }
 
-/// By name; `length` is [`FinishReason::Length`].
+/// Reads a name; `length` is [`FinishReason::Length`].
 impl<'de> Deserialize<'de> for FinishReason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FinishReason, D::Error> {
         use FinishReason::{Callback, Cancelled, Deadline, End, Length, Stop};
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for FinishReason {
     }
 }
 
-/// What a limit is called if there is none.
+/// The name of [`Limit::None`].
 const UNLIMITED: &str = "unlimited";
 
 #[derive(Serialize, Deserialize)]
@@ -229,7 +229,7 @@ mod optional_seconds {
     }
 }
 
-/// Log-probabilities: JSON has no minus infinity, so it is null there.
+/// Log-probabilities. Minus infinity is null, because JSON has no infinity.
 mod nats {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -259,7 +259,7 @@ mod top {
     }
 }
 
-/// Variables of a template as an object. Of two with one name the last counts, as in a chat.
+/// Variables of a template as an object. If a name is there twice, the last value counts, as in a chat.
 mod variables {
     use super::{Deserialize, Deserializer, Error, Json, Serialize, Serializer};
 

@@ -51,13 +51,13 @@ impl Output {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody will read it: its sequence ends before the next step. Waits for nothing.
+    /// Marks an output without a reader: its sequence ends before the next step. Does not wait.
     #[cfg(feature = "async")]
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody will read it.
+    /// Whether the output has lost its reader.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }

@@ -69,8 +69,8 @@ impl FinishReason {
 }
 
 impl FinishReason {
-    /// The `finish_reason` of OpenAI's APIs: `stop` after an end token or a stop text, `length` after the limit of tokens or at
-    /// the end of the context. `None` where those have no word for it: the caller ended it, its time was over, an error.
+    /// The `finish_reason` of OpenAI's API: `stop` after an end token or a stop text, `length` at the limit of tokens or at the end
+    /// of the context. `None` for the reasons that this API does not have: the caller, a deadline, an error.
     ///
     /// ```
     /// use inkstone_generate::FinishReason;

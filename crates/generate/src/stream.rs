@@ -107,7 +107,7 @@ impl Stream {
         self.handle.end();
     }
 
-    /// What its sequence has given.
+    /// The output of its sequence.
     #[cfg(feature = "async")]
     pub(crate) fn output(&self) -> &Arc<Output> {
         self.handle.output()

@@ -214,7 +214,7 @@ fn one_line(faults: &[Fault]) -> String {
 }
 
 impl Error {
-    /// What a program does about it.
+    /// The kind of the error: how a program reacts to it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::UnknownFusion { .. } => ErrorKind::InvalidRequest,

@@ -8,9 +8,8 @@ use inkstone_generate::Options;
 pub type AsyncStream = inkstone_generate::AsyncStream<Error>;
 
 impl Model {
-    /// As [`Model::stream`], for a task: the call returns at once, and what is wrong with the prompt or the options is the first
-    /// item of the stream. Neither it nor the task that polls the stream waits for the model; dropping the stream ends the
-    /// generation.
+    /// The pieces of [`Model::stream`] for a task. The call returns at once; an invalid prompt or option is the first item of the
+    /// stream. Neither this call nor a poll waits for the model. Dropping the stream ends the generation.
     ///
     /// ```no_run
     /// # use inkstone::{Model, Options};
@@ -29,7 +28,8 @@ impl Model {
         AsyncStream::spawn(move || model.stream(&prompt, &options))
     }
 
-    /// As [`Model::chat_stream`], for a task: see [`Model::stream_async`]. The template is rendered on the stream's thread.
+    /// The pieces of [`Model::chat_stream`] for a task, as in [`Model::stream_async`]. The thread of the stream renders the
+    /// template.
     pub fn chat_stream_async(&self, messages: &[Message], options: &Options) -> AsyncStream {
         let (model, messages, options) = (self.clone(), messages.to_vec(), options.clone());
         AsyncStream::spawn(move || model.chat_stream(&messages, &options))

@@ -50,7 +50,7 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// What a program does about it.
+    /// The kind of the error: how a program reacts to it.
     ///
     /// ```
     /// # use inkstone::{ErrorKind, Model};

@@ -1,7 +1,7 @@
-//! The note of a debug build. Cargo compiles dependencies without optimisation there, unless a program's manifest says
-//! otherwise, and nothing but the speed shows it.
+//! The note of a model in a debug build. There Cargo compiles dependencies without optimisation, unless the manifest of the
+//! program says otherwise, and only the speed shows it.
 
-/// What a program adds to its `Cargo.toml`: its dependencies are optimised, also in debug builds.
+/// Lines for the `Cargo.toml` of a program: Cargo then optimises dependencies in debug builds.
 const LINES: &str = "[profile.dev.package.\"*\"]\nopt-level = 3";
 
 /// The note, if an engine that was compiled with this `opt-level` is slow.
@@ -10,7 +10,7 @@ pub(crate) fn note(opt_level: &str) -> Option<String> {
     slow.then(|| {
         format!(
             "the engine was compiled with opt-level {opt_level} and is up to 175 times slower than in a release build; \
-             these lines in Cargo.toml make a debug build fast, too:\n{LINES}"
+             these lines in Cargo.toml make debug builds fast:\n{LINES}"
         )
     })
 }
@@ -28,7 +28,7 @@ mod tests {
         for level in ["2", "3", "s", "z", ""] {
             assert_eq!(note(level), None, "{level}");
         }
-        // What Cargo told the engine of this build: the manifest of the workspace asks for 2, that of a release for 3.
+        // The manifest of the workspace sets 2 for tests, and a release has 3.
         assert!(["2", "3"].contains(&inkstone_engine_cpu::OPT_LEVEL), "{}", inkstone_engine_cpu::OPT_LEVEL);
     }
 }

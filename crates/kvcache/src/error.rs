@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What a program does about it.
+    /// The kind of the error: how a program reacts to it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::UnknownFormat { .. } | Error::PageSize { .. } | Error::TooSmall { .. } => ErrorKind::InvalidRequest,

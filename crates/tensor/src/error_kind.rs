@@ -1,26 +1,26 @@
-/// What a program does about an error, whichever crate it comes from. Each error type of the workspace has a method `kind`,
-/// and a service maps errors to its protocol in one match. The statuses below are the usual ones for HTTP.
+/// The kind of an error: how a program reacts to it. Each error type of the workspace has a method `kind`, so that a service
+/// maps all errors to its protocol in one match. The HTTP statuses below are suggestions.
 ///
-/// A caller's own fault is `InvalidRequest`, `NotFound` or `Cancelled`; the message of such an error is meant for the caller.
-/// The other kinds are the concern of the operator.
+/// `InvalidRequest`, `NotFound` and `Cancelled` are in the hands of the caller, who should see the message. The other kinds
+/// concern the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A prompt, a conversation or an option that the model can't take: an empty prompt, one that is longer than the context,
-    /// a number out of range, a template that refuses the messages. Another request may succeed. HTTP 400.
+    /// The prompt, the conversation or an option is invalid: an empty prompt, a prompt longer than the context, a number out of
+    /// range, messages that the chat template refuses. Another request may succeed. HTTP 400.
     InvalidRequest,
     /// The file or the tensor does not exist. HTTP 404.
     NotFound,
-    /// The file is not a model that this version runs: it is damaged, or has an unknown format, architecture, tokenizer, tensor
-    /// type or chat template. The fault is the file's, whatever the request is. HTTP 501.
+    /// This version can't run the file: it is damaged, or it has an unknown format, architecture, tokenizer, tensor type or chat
+    /// template. No request to this file can succeed. HTTP 501.
     Unsupported,
-    /// Memory does not hold the model, its context or the request. HTTP 503.
+    /// There is not enough memory for the model, its context or the request. HTTP 503.
     OutOfMemory,
-    /// Something else has the model, its cache or a thread that is needed; a later try may succeed. HTTP 503 with `Retry-After`.
+    /// The model, its cache or the system's threads are in use; a later request may succeed. HTTP 503 with `Retry-After`.
     Busy,
-    /// The caller ended the work: a switch, a deadline, a callback that failed. HTTP 499, if anybody still listens.
+    /// The caller ended the work: through a switch, a deadline or a callback that failed. HTTP 499.
     Cancelled,
-    /// A failure below the request: a kernel, an engine, the system's input and output. After a failure of its engine a model
-    /// has to be opened again. HTTP 500.
+    /// A failure that no request causes: a kernel, an engine, input or output of the system. After a failure in a step, the
+    /// model must be opened again. HTTP 500.
     Engine,
 }

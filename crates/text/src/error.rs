@@ -199,8 +199,8 @@ fn option(limit: TemplateLimit) -> &'static str {
     }
 }
 
-/// A template that can't be compiled, or that does what no template may, is a fault of the file; what a template makes of a
-/// conversation depends on the conversation.
+/// A template that does not compile, or that uses a forbidden attribute, is a fault of the file. All other failures depend on
+/// the conversation.
 fn kind_of_template(kind: inkstone_template::Kind) -> ErrorKind {
     use inkstone_template::Kind;
     match kind {
@@ -225,7 +225,7 @@ impl From<inkstone_template::Error> for Error {
 }
 
 impl Error {
-    /// What a program does about it.
+    /// The kind of the error: how a program reacts to it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Metadata(error) => error.kind(),

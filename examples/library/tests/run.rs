@@ -1,9 +1,9 @@
-//! Each program runs with the story model, and says what its first lines promise.
+//! Each program runs with the story model, and its output is checked.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a program prints on standard output and on standard error, given an input.
+/// The standard output and the standard error of a program with an input.
 fn run(program: &str, input: &str) -> [String; 2] {
     let mut command = Command::new(program);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -26,9 +26,9 @@ fn a_chat_remembers_what_was_said() {
     let [answers, memory] = run(env!("CARGO_BIN_EXE_chat"), "Tell me of a cat.\nAnd of a dog.\n");
     assert!(answers.split_whitespace().count() > 4, "{answers}");
     assert_eq!(memory, "5 messages in memory\n", "the system's, two questions, two answers");
-    // The second question alone has another answer than after the first.
-    let [alone, _] = run(env!("CARGO_BIN_EXE_chat"), "And of a dog.\n");
-    assert!(!answers.ends_with(&alone), "{answers}");
+    // The answer to the second question depends on the first.
+    let [first, _] = run(env!("CARGO_BIN_EXE_chat"), "And of a dog.\n");
+    assert!(!answers.ends_with(&first), "{answers}");
 }
 
 #[test]

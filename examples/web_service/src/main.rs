@@ -4,8 +4,8 @@
 //! curl -N localhost:8080/generate --json '{"prompt": "Once upon a time", "options": {"max_tokens": 100}}'
 //! ```
 //!
-//! When a client goes away, its generation ends with the step under way: axum drops the body of the answer, and with it the
-//! stream.
+//! When a client disconnects, axum drops the body of the response and the stream in it, and the generation ends after the
+//! current step.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use serde::Deserialize;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    // So many requests are computed at once, a step for all of them together; more wait for their turn.
+    // Up to 16 requests are computed at the same time; further requests wait.
     let options = ModelOptions::default().sequences(16);
     let model = match arguments.next() {
         Some(path) => Model::open_with(path, &options)?,
@@ -49,10 +49,10 @@ struct Request {
 }
 
 async fn generate(State(model): State<Model>, Json(request): Json<Request>) -> Response {
-    // The model computes on other threads: this task only waits for pieces.
+    // The model computes on other threads; this task only waits for pieces.
     let mut pieces = model.stream_async(request.prompt, &request.options);
     match pieces.next().await {
-        // What is wrong with a request is known before the first piece, so that the status can say it.
+        // An invalid request ends before the first piece, so the response can still have an error status.
         Some(Err(error)) => (status(error.kind()), error.to_string()).into_response(),
         first => Body::from_stream(stream::iter(first).chain(pieces).map_ok(|piece| piece.text)).into_response(),
     }

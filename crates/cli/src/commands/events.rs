@@ -1,4 +1,4 @@
-//! The last JSON object of `complete --json` and `chat --json`. The objects before it are pieces, as the library writes them.
+//! The last JSON object of `complete --json` and `chat --json`. The objects before it are the pieces of the library.
 
 use inkstone::{FinishReason, Stream, Timings, Usage};
 use serde::Serialize;
@@ -22,7 +22,7 @@ struct Times {
 }
 
 impl End {
-    /// What the stream says at its end; with the error if there was one.
+    /// The end of a stream, with its error if it failed.
     pub(super) fn new(stream: &Stream, failure: Option<&inkstone::Error>) -> End {
         let (usage, timings) = (stream.usage(), stream.timings());
         let finish = if failure.is_some() { Some(FinishReason::Error) } else { stream.finish() };

@@ -55,11 +55,11 @@ fn options_have_their_names_and_what_is_not_set_is_left_out() {
         r#""template_limits":{"steps":1000}}"#,
     );
     assert_eq!(written(&all), names);
-    // A switch is no data, and null is as good as nothing.
+    // A switch is left out, and null means that a field is not set.
     assert_eq!(to_string(&Options::default().cancel(Cancel::new())).unwrap(), "{}");
     let nothing: Options = from_str(r#"{"temperature":null,"max_tokens":null,"deadline_seconds":null}"#).unwrap();
     assert_eq!(format!("{nothing:?}"), format!("{:?}", Options::default()));
-    // Of two variables with one name the last counts.
+    // If a name is there twice, the last value counts.
     let twice = Options::default().template_var("a", 1).template_var("a", 2);
     assert_eq!(to_string(&twice).unwrap(), r#"{"template_vars":{"a":2}}"#);
 }
@@ -84,7 +84,7 @@ fn times_are_seconds_that_can_be() {
     assert!(text.starts_with(r#"{"prefill_seconds":0.02,"decode_seconds":1e-6,"total_seconds":1.8"#), "{text}");
     let times = Timings { total: Duration::from_secs(2), ..times };
     written(&times);
-    // What the program adds is read over.
+    // The rate that the program adds is ignored.
     let program =
         r#"{"prefill_seconds":0.02,"decode_seconds":1e-6,"total_seconds":2.0,"decode_tokens_per_second":null}"#;
     assert_eq!(from_str::<Timings>(program).unwrap(), times);

@@ -134,7 +134,7 @@ impl Serialize for Message {
     }
 }
 
-/// As [`Message::from_json`]: an object with a role. Which other fields there are is the template's concern.
+/// As [`Message::from_json`]: an object with a role, and with any other fields for the template.
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
         Message::from_json(Value::deserialize(deserializer)?).map_err(de::Error::custom)
