@@ -1,4 +1,4 @@
-//! Tells the crate how it is optimised, which no `cfg` says.
+//! Passes the optimisation level to the crate, for which there is no `cfg`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! How fast memory is read: what the times of steps are held against.
+//! Measures the read rate of memory, with which the times of steps are compared.
 
 use crate::isa::{Body, Set};
 use crate::pages::Pages;
@@ -6,12 +6,14 @@ use crate::together::together;
 use inkstone_compute::available_memory;
 use std::hint::black_box;
 
-/// Bytes that a thread reads in a sweep, and that all of them read at least: more than most caches hold, some milliseconds.
+/// Bytes that a thread reads in a sweep, and that all of them read at least: more than most caches hold, some
+/// milliseconds.
 const THREAD_BYTES: usize = 64 << 20;
 const LEAST_BYTES: usize = 128 << 20;
-/// Parts of the memory, which sweeps take in turn: what a cache kept of one is gone when it comes again.
+/// The parts of the memory, which sweeps read in turn, so that caches do not hold a part when it is read again.
 const PARTS: usize = 4;
-/// Numbers of streams a thread that are tried. With small pages, and on some processors with large ones, several are faster.
+/// Numbers of streams a thread that are tried. With small pages, and on some processors with large ones, several are
+/// faster.
 const STREAMS: [usize; 4] = [1, 2, 4, 8];
 /// Sweeps of each number, of which the fastest counts.
 const TRIES: usize = 3;
@@ -58,12 +60,12 @@ impl Sweep {
         Some(sweep)
     }
 
-    /// Bytes a second of one sweep with all threads.
+    /// Bytes per second of one sweep with all threads.
     pub(crate) fn read(&mut self) -> Option<f64> {
         self.read_with(self.threads)
     }
 
-    /// Bytes a second of one sweep with so many threads.
+    /// Bytes per second of one sweep with this number of threads.
     pub(crate) fn read_with(&mut self, threads: usize) -> Option<f64> {
         let words: &[u64] = bytemuck::try_cast_slice(self.pages.bytes()).ok()?;
         let words = &words[self.next * self.part..][..self.part];
@@ -117,7 +119,7 @@ impl Body for Read<'_> {
 mod tests {
     use super::*;
 
-    /// The sum of what is read is the sum of all words: none is left out, none is read twice.
+    /// The sum of the words that are read is the sum of all words: none is skipped or read twice.
     #[test]
     fn every_word_is_read_once_on_every_set_and_with_any_number_of_streams() {
         let words: Vec<u64> = (0..PIECE as u64 * 8 * 3).map(|i| i * i).collect();

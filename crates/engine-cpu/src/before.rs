@@ -1,4 +1,5 @@
-//! What all workers make together before a step, for its tiles alone: which steps have it, and where it lies.
+//! The shared work before a step, which all workers do together and only its tiles use: the steps that have it, and the
+//! place of its results.
 
 use crate::isa::Set;
 use crate::kernels::{Before, ENCODED, FEW, before};
@@ -8,17 +9,17 @@ use inkstone_compute::{Budget, Grid, Plan, Registry, Result, Step};
 use inkstone_tensor::{DType, Dim, Type};
 use std::sync::Arc;
 
-/// Places that take turns: what a step makes is written while the step before still reads its own.
+/// The number of places, used in turn: the results for a step are written while the previous step still reads its own.
 pub(crate) const PLACES: usize = 2;
 
-/// What is made before each step of a plan.
+/// The shared work before each step of a plan.
 pub(crate) struct Made {
     steps: Vec<Option<Part>>,
     /// Keeps the places alive.
     _memory: Option<[Memory; PLACES]>,
 }
 
-/// What is made before one.
+/// The shared work before one step.
 pub(crate) struct Part {
     pub(crate) before: Before,
     /// The operand that it is made of.
@@ -48,14 +49,14 @@ impl Made {
         Ok(Made { steps, _memory: Some(memory) })
     }
 
-    /// What is made before a step, if something is.
+    /// The shared work before a step, if it has some.
     pub(crate) fn of(&self, step: usize) -> Option<&Part> {
         self.steps.get(step)?.as_ref()
     }
 }
 
-/// What is made before a step, and of which operand. Steps of few rows make it by themselves, and all that do so here have the rows
-/// of the plan: they have tiles together.
+/// The shared work before a step, with the index of its operand. Steps of few rows do this work themselves. All steps
+/// with shared work have the rows of the plan, so that either all or none of them have tiles.
 fn of(step: &Step, rows: usize, registry: &Registry) -> Option<(Before, usize)> {
     let kernel = registry.get(&step.kernel).filter(|kernel| !registry.is_outside(kernel))?;
     let Grid { rows: Dim::Rows, row_block: usize::MAX, .. } = step.grid else { return None };

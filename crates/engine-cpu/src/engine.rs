@@ -1,4 +1,4 @@
-//! The engine: what it can do, its memory, its queues.
+//! The engine: its capabilities, its memory, its queues.
 
 use crate::gauge::CpuGauge;
 #[cfg(target_arch = "x86_64")]
@@ -40,8 +40,8 @@ impl Cpu {
     /// The engine on this machine, with the instruction set of the options, or else with all that the machine has.
     ///
     /// # Errors
-    /// [`Error::NoIsa`] if the machine lacks the instruction set; [`Error::KernelEntry`] if a kernel from outside has an
-    /// entry that is no [`Entry`].
+    /// [`Error::NoIsa`] if the machine lacks the instruction set; [`Error::KernelEntry`] if the entry of a custom
+    /// kernel is not an [`Entry`].
     pub fn new(options: &EngineOptions) -> Result<Cpu> {
         let sets = sets(options.isa.as_deref())?;
         if let Some(kernel) = options.kernels.iter().find(|k| !k.entry.is::<Entry>()) {
@@ -86,7 +86,7 @@ fn sets(name: Option<&str>) -> Result<Vec<Set>> {
 }
 
 impl fmt::Debug for Cpu {
-    /// What runs, and what waits for what.
+    /// Prints the running steps and their waits.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} threads, {:?}", self.pool.threads(), self.pool.device)
     }

@@ -1,4 +1,4 @@
-//! What this machine can do at most.
+//! Measures the peak rates of this machine.
 
 use crate::bandwidth::Sweep;
 use crate::isa::Set;

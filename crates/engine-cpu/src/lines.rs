@@ -1,7 +1,7 @@
-//! The layout of weights that are floats: four rows together, of each in turns a line of the cache.
+//! The layout of float weights: four rows together, with one cache line of each row in turn.
 //!
-//! A kernel takes four rows at once, and reads memory in one stream instead of four short ones. What is left of rows that are
-//! no whole lines lies behind the lines of all four; the last group is filled up with rows of zeros.
+//! A kernel uses four rows at once, and reads memory in one stream instead of four short ones. The rest of rows that
+//! are not whole lines is stored after the lines of all four rows. The last group is padded with rows of zeros.
 
 use inkstone_compute::Layout;
 use inkstone_tensor::DType;
@@ -10,10 +10,10 @@ use std::ops::Range;
 /// The layout.
 pub const LINES4: Layout = Layout("lines4");
 
-/// Rows that lie together.
+/// The number of rows that are stored together.
 pub(crate) const ROWS: usize = 4;
 
-/// Bytes of a row that lie together: a line of the cache.
+/// The number of contiguous bytes of a row: a cache line.
 pub(crate) const LINE: usize = 64;
 
 /// Whether a dtype has the layout.
@@ -21,7 +21,8 @@ pub(crate) fn packs(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
 }
 
-/// Where byte `at` of row `lane` of a group lies, with those of its line that follow it. `row` is bytes of a row.
+/// The place of byte `at` of row `lane` in a group, with the following bytes of its line. `row` is the size of a row in
+/// bytes.
 pub(crate) fn place(row: usize, lane: usize, at: usize) -> Range<usize> {
     let line = at / LINE * LINE;
     let width = LINE.min(row - line);

@@ -1,4 +1,4 @@
-//! Elementary functions of many floats, for kernels from outside: compiled for each instruction set, with the same bits on
+//! Elementary functions of many floats, for custom kernels: compiled for each instruction set, with the same bits on
 //! all of them. Errors are in units in the last place (ulp) of the result.
 //!
 //! ```

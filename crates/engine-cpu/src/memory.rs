@@ -1,12 +1,11 @@
 //! Memory that several threads write at once, each in its own part, and the views that cut it into these parts. All
 //! unsafe code that touches the memory of buffers is here.
 //!
-//! The argument, for every view: [`Program::new`](crate::program) has checked that arguments lie inside their buffers,
-//! that no two regions share a buffer, that no result of a step overlaps what the step reads or its other results, that
-//! tiles of a step which may run at once write disjoint parts, and that a state, or each head of a cache, is written by one
-//! tile alone; the waits
-//! of the tile program keep a step that writes bytes apart from every other that touches them. The host reads and
-//! writes only while nothing runs.
+//! The argument for every view: [`Program::new`](crate::program) has checked that arguments are inside their buffers,
+//! that no two regions share a buffer, that no result of a step overlaps its operands or its other results, that
+//! concurrent tiles of a step write disjoint parts, and that only one tile writes a state or a head of a cache. The
+//! waits of the tile program separate a step that writes bytes from every other step that uses them. The host reads and
+//! writes only while no step runs.
 #![allow(unsafe_code)]
 
 use crate::pages::{HUGE, Pages};
@@ -19,12 +18,12 @@ use std::sync::Arc;
 
 /// Bytes of a cache line: where buffers begin.
 pub(crate) const LINE: usize = 64;
-/// What memory is asked for in: aligned no further than the system's own zeroed memory is. Beyond that the standard
-/// library writes the zeros itself, and so touches every page.
+/// The unit of allocations, aligned like the zeroed memory of the system. With a larger alignment the standard library
+/// would write the zeros itself, and thereby touch every page.
 type Chunk = u128;
 
-/// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched; a large one in huge pages,
-/// where there are any.
+/// A buffer: zeroed at first, aligned to cache lines, committed by the system when it is touched; a large one in huge
+/// pages, where there are any.
 pub(crate) struct Memory {
     start: *mut u8,
     bytes: u64,
@@ -32,7 +31,7 @@ pub(crate) struct Memory {
     _store: Store,
 }
 
-/// What keeps the memory of a buffer, which is reached through [`Memory::start`] only.
+/// The owner of the memory of a buffer, which is accessed only through [`Memory::start`].
 #[expect(dead_code, reason = "it is held, and dropped")]
 enum Store {
     Chunks(Chunks),
@@ -70,8 +69,8 @@ fn aligned(place: *mut u8) -> *mut u8 {
     place.wrapping_add(place.addr().wrapping_neg() % LINE)
 }
 
-// SAFETY: the memory belongs to this value alone, and every access goes through the methods below, whose callers keep
-// writers apart from all others (see the module).
+// SAFETY: only this value owns the memory, and every access goes through the methods below, whose callers keep writers
+// separate from all other accesses (see the module).
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -121,7 +120,7 @@ impl Memory {
     }
 }
 
-/// Where an argument lies.
+/// The place of an argument.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     start: *mut u8,
@@ -163,12 +162,12 @@ impl Shape {
     }
 }
 
-/// What a tile reads: rows of a matrix.
+/// The rows of a matrix that a tile reads.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The type of the whole.
     pub ty: Type,
-    /// How the whole lies in memory.
+    /// The layout of the whole matrix.
     pub layout: Layout,
     /// The row of the whole with which the view begins.
     pub first: usize,
@@ -179,14 +178,14 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The rows `rows` of what lies at `place`.
+    /// The rows `rows` of the matrix at `place`.
     ///
     /// # Safety
-    /// The place is alive, and nobody writes these rows, for as long as the view lives.
+    /// The place must be alive, and no other code may write these rows, as long as the view exists.
     pub(crate) unsafe fn new(Shape { ty, row }: Shape, place: Place, rows: Range<usize>) -> View<'a> {
         let (from, to) = (rows.start.saturating_mul(row), rows.end.saturating_mul(row));
-        assert!(from <= to && to <= place.bytes, "rows {rows:?} of {ty} lie in {} bytes", place.bytes);
-        // SAFETY: inside the place; the rest is the caller's promise.
+        assert!(from <= to && to <= place.bytes, "rows {rows:?} of {ty} are in {} bytes", place.bytes);
+        // SAFETY: inside the place; the caller promises the rest.
         let bytes = unsafe { std::slice::from_raw_parts(place.start.add(from), to - from) };
         View { ty, layout: Layout::FILE, first: rows.start, count: rows.len(), row, bytes }
     }
@@ -201,7 +200,7 @@ impl<'a> View<'a> {
         View { ty, layout, first: 0, count: rows, row, bytes }
     }
 
-    /// No rows: what a step consumes is reached through its result.
+    /// A view without rows, for operands that a step consumes, which are accessed through its result.
     pub(crate) fn none(Shape { ty, row }: Shape) -> View<'a> {
         View { ty, layout: Layout::FILE, first: 0, count: 0, row, bytes: &[] }
     }
@@ -222,7 +221,7 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..][..bytes]
     }
 
-    /// What it has, if it is a whole cache, of one of so many KV heads.
+    /// The rows of one of `kv_heads` KV heads, if the view is a whole cache.
     pub(crate) fn head(&self, kv_heads: usize, head: usize) -> HeadRows<'a> {
         let cache = Cache::of(&self.ty, self.count);
         HeadRows::new(Shape { ty: self.ty, row: self.row }, self.bytes.as_ptr(), cache, kv_heads, head)
@@ -235,7 +234,7 @@ impl<'a> View<'a> {
         &self.bytes[(row - self.first) * bytes..end * bytes]
     }
 
-    /// So many groups of `rows` rows, of a weight in whose layout so many lie together.
+    /// `count` groups of `rows` rows, for a weight whose layout stores this number of rows together.
     pub(crate) fn groups(&self, rows: usize, first: usize, count: usize) -> &'a [u8] {
         let bytes = rows * self.row;
         &self.bytes[first * bytes..][..count * bytes]
@@ -252,10 +251,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// What a cache has of one KV head, to be read.
+/// The rows of one KV head in a cache, for reads.
 pub(crate) struct HeadRows<'a> {
     pub(crate) dtype: DType,
-    /// Values of a row before those of the head: what is read is whole blocks of the dtype.
+    /// The number of values of a row before the values of the head, because whole blocks of the dtype are read.
     pub(crate) skip: usize,
     /// Where what is read of it begins in the first row.
     start: *const u8,
@@ -270,7 +269,8 @@ pub(crate) struct HeadRows<'a> {
 }
 
 impl<'a> HeadRows<'a> {
-    /// Of a cache that begins at `whole`: what it has of KV head `head` of `kv_heads` may be read for as long as this lives.
+    /// The rows of KV head `head` of `kv_heads` in a cache that begins at `whole`. They must be readable as long as
+    /// this value exists.
     fn new(Shape { ty, row: stride }: Shape, whole: *const u8, cache: Cache, kv_heads: usize, head: usize) -> Self {
         let (block, bytes) = (ty.dtype.block(), ty.dtype.block_bytes());
         // KV heads of a row.
@@ -305,7 +305,7 @@ impl<'a> HeadRows<'a> {
         Run { start, stride: self.stride, bytes: self.bytes, count, _memory: std::marker::PhantomData }
     }
 
-    /// Whether something lies between its rows, wherever they are: other heads.
+    /// Whether there are other heads between its rows.
     pub(crate) fn is_apart(&self) -> bool {
         self.stride != self.bytes
     }
@@ -316,7 +316,7 @@ impl<'a> HeadRows<'a> {
     }
 }
 
-/// What a head has at places that follow each other.
+/// The rows of a head at consecutive places.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     /// Of the first.
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
         self.count
     }
 
-    /// Where it begins, and how many cache lines it has if nothing lies between its rows: what may be asked for.
+    /// Its start, and its number of cache lines if its rows are contiguous, for prefetches.
     #[inline(always)]
     pub(crate) fn lines(&self) -> (*const u8, usize) {
         (self.start, (self.count * self.bytes).div_ceil(LINE))
@@ -368,7 +368,7 @@ impl<'a> Run<'a> {
         (0..count).map(move |i| unsafe { std::slice::from_raw_parts(start.add(i * stride), bytes) })
     }
 
-    /// All of them, if nothing lies between.
+    /// All rows, if they are contiguous.
     #[inline(always)]
     pub(crate) fn together(&self) -> Option<&'a [u8]> {
         // SAFETY: as above; these are the rows and nothing else.
@@ -376,7 +376,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a tile writes: some columns of some rows of a matrix, or some heads of a cache, and nothing else.
+/// The memory that a tile writes: only some columns of some rows of a matrix, or some heads of a cache.
 pub struct ViewMut<'a> {
     /// The type of the whole.
     pub ty: Type,
@@ -384,7 +384,7 @@ pub struct ViewMut<'a> {
     pub rows: Range<usize>,
     /// Its columns.
     pub cols: Range<usize>,
-    /// Of a cache: its heads; none of what is no cache, or of parts of its rows.
+    /// The heads of a cache; empty for other values, and for parts of rows.
     pub heads: Range<usize>,
     cache: Cache,
     /// Bytes of a row.
@@ -395,10 +395,10 @@ pub struct ViewMut<'a> {
 }
 
 impl ViewMut<'_> {
-    /// The columns `cols` of the rows `rows` of what lies at `place`.
+    /// The columns `cols` of the rows `rows` of the matrix at `place`.
     ///
     /// # Safety
-    /// The place is alive, and nobody else touches these parts of these rows, for as long as the view lives.
+    /// The place must be alive, and no other code may access these parts of these rows, as long as the view exists.
     pub(crate) unsafe fn new(Shape { ty, row }: Shape, place: Place, rows: Range<usize>, cols: Range<usize>) -> Self {
         let end = rows.end.saturating_mul(row);
         assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
@@ -408,12 +408,12 @@ impl ViewMut<'_> {
         ViewMut { ty, rows, cols, heads, cache, row, place, _memory: std::marker::PhantomData }
     }
 
-    /// The heads `heads` of a cache of so many rows that lies at `place`.
+    /// The heads `heads` of a cache with `rows` rows at `place`.
     ///
     /// # Safety
-    /// The place is alive, and nobody else touches the rows of these heads, for as long as the view lives.
+    /// The place must be alive, and no other code may access the rows of these heads, as long as the view exists.
     pub(crate) unsafe fn of_heads(shape: Shape, place: Place, rows: usize, heads: Range<usize>) -> Self {
-        // SAFETY: the caller's promise; it reaches no rows but those of its heads.
+        // SAFETY: the caller's promise; the view accesses only the rows of its heads.
         let whole = unsafe { ViewMut::new(shape, place, 0..rows, 0..shape.ty.cols) };
         assert!(heads.end <= whole.cache.heads, "heads {heads:?} of {}", shape.ty);
         ViewMut { rows: 0..0, heads, ..whole }
@@ -444,7 +444,7 @@ impl ViewMut<'_> {
         unsafe { std::slice::from_raw_parts_mut(self.place.start.add(from), self.row) }
     }
 
-    /// What it has of one of so many KV heads of a cache, to be read; nothing is written meanwhile.
+    /// The rows of one of `kv_heads` KV heads of a cache, for reads. No code writes them meanwhile.
     pub(crate) fn head(&self, kv_heads: usize, head: usize) -> HeadRows<'_> {
         let rows = HeadRows::new(Shape { ty: self.ty, row: self.row }, self.place.start, self.cache, kv_heads, head);
         assert!(self.heads.contains(&rows.head), "head {} of {:?}", rows.head, self.heads);
@@ -461,13 +461,14 @@ impl ViewMut<'_> {
     }
 }
 
-/// What is in a buffer, if it is of the engine with this budget: runs of another would not wait for those of this one.
+/// The memory of a buffer, if it belongs to the engine with this budget: runs of another engine would not wait for runs
+/// of this one.
 pub(crate) fn own<'b>(buffer: &'b inkstone_compute::Buffer, budget: &Arc<Budget>) -> Result<&'b Memory> {
     let foreign = || Error::Foreign { what: "buffer", engine: crate::Cpu::NAME.to_owned() };
     memory(buffer).ok().filter(|memory| memory.charge.is_of(budget)).ok_or_else(foreign)
 }
 
-/// What is in a buffer, if it is of an engine of this kind.
+/// The memory of a buffer, if it belongs to an engine of this kind.
 pub(crate) fn memory(buffer: &inkstone_compute::Buffer) -> Result<&Memory> {
     buffer.get(crate::Cpu::NAME)
 }

@@ -2,7 +2,7 @@
 
 pub(crate) use platform::Pages;
 
-/// Bytes of a huge page; what is smaller has no use for them.
+/// The size of a huge page in bytes. Smaller allocations do not use huge pages.
 pub(crate) const HUGE: usize = 2 << 20;
 
 /// Linux: mapped memory that begins at a huge page, and the wish for huge pages before it is touched. A system that has
@@ -24,7 +24,7 @@ mod platform {
         /// `None` if there is no memory.
         pub(crate) fn new(bytes: usize) -> Option<Pages> {
             let map = MmapMut::map_anon(bytes.checked_add(HUGE)?).ok()?;
-            // Refused where the system has no huge pages; small ones do, too.
+            // The system refuses this if it has no huge pages; small pages also work.
             let _refused = map.advise(Advice::HugePage);
             let start = map.as_ptr().align_offset(HUGE);
             (start <= HUGE).then_some(Pages { map, start, bytes })

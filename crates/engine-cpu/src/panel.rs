@@ -38,11 +38,12 @@ enum Form {
     Threes,
 }
 
-/// Values of three bits, of which the file has the lower two of the first four groups in the first byte, those of the others
-/// in the second and the upper ones in the third. Here the first byte has the values of groups 0 and 1 in bits 0 and 4
-/// and on, the second those of 4 and 5, the third those of 6 and 7, and of groups 2 and 3 each has one bit, in 3 and 7.
+/// Values of three bits. In the file, the first byte has the lower two bits of the first four groups, the second byte
+/// the lower two bits of the other groups, and the third byte the upper bits. In a panel, the first byte has the values
+/// of groups 0 and 1 from bits 0 and 4 on, the second byte the values of groups 4 and 5, the third byte the values of
+/// groups 6 and 7, and each byte has one bit of groups 2 and 3, in bits 3 and 7.
 ///
-/// Which byte bits come from, which they are, where they go, and by how much they move up.
+/// Each row has the source byte, its bits, the target byte, and the left shift.
 static THREES: &[(usize, u8, usize, i32)] = &[
     (0, 0x03, 0, 0),
     (0, 0x0c, 0, 2),
@@ -84,7 +85,7 @@ static RUNS: &[(DType, &[Run])] = &[
     (DType::Q3_K, &[run(1, 2, &[108]), run(3, 4, &[96]), Run { form: Form::Threes, ..run(8, 4, &[32, 64, 0]) }]),
     (DType::Q4_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(32, 4, &[16])]),
     (DType::Q5_K, &[run(1, 2, &[0, 2]), run(3, 4, &[4]), run(8, 4, &[16]), run(32, 4, &[48])]),
-    // Each upper part lies beside the two lines of nibbles that it completes.
+    // Each upper part is next to the two lines of nibbles that it completes.
     (DType::Q6_K, &[run(1, 2, &[208]), run(4, 4, &[192]), run(8, 4, &[0, 32, 128]), run(8, 4, &[64, 96, 160])]),
     (DType::IQ4_NL, &[run(1, 2, &[0]), run(4, 4, &[2])]),
     (DType::IQ4_XS, &[run(1, 2, &[0, 2]), run(1, 4, &[4]), run(32, 4, &[8])]),

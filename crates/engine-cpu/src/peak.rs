@@ -1,4 +1,4 @@
-//! How many products of bytes there can be: what the times of steps that compute are held against.
+//! Measures the peak rate of products of bytes, with which the times of compute-bound steps are compared.
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512};
@@ -6,7 +6,8 @@ use crate::isa::{Body, Portable, Set, Words};
 use crate::together::together;
 use std::hint::black_box;
 
-/// Turns of a loop: some milliseconds on a slow machine, and much more than it takes to start. A test asks for no true rate.
+/// Turns of a loop: some milliseconds on a slow machine, and much more than it takes to start. A test asks for no true
+/// rate.
 const TURNS: usize = if cfg!(test) { 200 } else { 20_000 };
 /// Dwords of weights and activations that a turn multiplies.
 const DEPTH: usize = 8;
@@ -18,8 +19,8 @@ const TRIES: usize = 3;
 /// A loop, and its sums side by side.
 type Loop = (fn(), usize);
 
-/// Bits of the weights decide how some sets add, the sums side by side how well latencies are hidden, and vectors of weights
-/// that share activations how much is loaded.
+/// Bits of the weights decide how some sets add, the sums side by side how well latencies are hidden, and vectors of
+/// weights that share activations how much is loaded.
 const fn loops<I: Words>() -> [Loop; 9] {
     [
         (turns::<I, 4, 2, 1>, 2),

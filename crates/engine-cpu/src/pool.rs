@@ -1,5 +1,5 @@
-//! The threads, and whose turn it is. One run is under way at a time, in the order of submission; workers help it from
-//! `submit` on, and whoever waits helps, too, holding no lock.
+//! The threads and the order of runs. Runs execute one at a time, in the order of submission; workers help from
+//! `submit` on, and waiting callers also help, without holding a lock.
 #![allow(unsafe_code)]
 
 use crate::isa::FloatMode;
@@ -19,9 +19,9 @@ use std::thread::JoinHandle;
 /// Failures that are remembered for those who wait later.
 const FAILURES: usize = 64;
 
-/// What the queues of an engine and its workers share.
+/// The state that the queues of an engine and its workers share.
 pub(crate) struct Device {
-    /// Of its buffers; it tells what is this engine's from what is another's.
+    /// The budget of its buffers, which distinguishes them from the buffers of other engines.
     budget: Arc<Budget>,
     line: Mutex<Line>,
     /// Changes when there is something for the workers: a run, or the end.
@@ -31,7 +31,8 @@ pub(crate) struct Device {
     wake: Condvar,
     /// For those who wait for a run to go on.
     bell: Bell,
-    /// Of who waits, then of each worker. Who holds the first helps; others that wait leave it to them.
+    /// Scratch memory of the waiting caller, then of each worker. The caller that holds the first one helps; other
+    /// waiting callers do not.
     scratch: Box<[Mutex<Scratch>]>,
 }
 
@@ -68,7 +69,8 @@ pub(crate) struct Pool {
 type Start = dyn Fn(String, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
 
 impl Pool {
-    /// With `threads - 1` workers: who waits is one, too. Fewer, if the system gives fewer.
+    /// A pool with `threads - 1` workers, because the waiting caller also works. It has fewer if the system can't start
+    /// them.
     pub(crate) fn new(threads: usize, budget: &Arc<Budget>) -> Pool {
         Pool::with(threads, budget, &|name, work| std::thread::Builder::new().name(name).spawn(work))
     }
@@ -105,7 +107,8 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut line = self.device.line();
         line.stop = true;
-        // Under the lock: whoever holds it looks at the epoch and goes to sleep, and would miss the call between the two.
+        // Under the lock: a worker that holds it checks the epoch and then goes to sleep, and would miss a call in
+        // between.
         self.device.epoch.fetch_add(1, Ordering::Release);
         drop(line);
         self.device.wake.notify_all();
@@ -143,8 +146,8 @@ impl Device {
         lock(&self.line)
     }
 
-    /// Puts a plan into the line; it begins when those before it are done, which the caller helps with. Workers are told
-    /// if there is something for more than one.
+    /// Puts a plan into the line; it begins when those before it are done, which the caller helps with. Workers are
+    /// told if there is something for more than one.
     pub(crate) fn submit(&self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
         let program = program(executable)?;
         if !program.is_of(&self.budget) {
@@ -223,7 +226,7 @@ impl Device {
         }
     }
 
-    /// Makes room for what a plan needs in the memory of all threads.
+    /// Reserves the scratch memory that a plan needs, for all threads.
     pub(crate) fn reserve(&self, need: &Need) -> Result<()> {
         let reserve = |scratch: &Mutex<Scratch>| lock(scratch).reserve(need);
         self.scratch.iter().try_for_each(reserve).map_err(|source| Error::NoMemory { what: "a plan", source })

@@ -45,7 +45,7 @@ pub(crate) struct Program {
     _bind: Bindings,
 }
 
-/// A step: what to call, on what.
+/// A step: a function and its arguments.
 struct Code {
     entry: Entry,
     ins: SmallVec<[Operand; 4]>,
@@ -64,7 +64,7 @@ struct Operand {
     cut: Cut,
     /// A state that this step writes: reached through the result.
     consumed: bool,
-    /// How a weight lies, of which views are always the whole.
+    /// The layout of a weight, whose views are always the whole weight.
     weight: Option<Layout>,
     /// Of a result that is cut by columns: the block that its columns begin with.
     first_block: usize,
@@ -156,10 +156,10 @@ impl Program {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The step, where it lies.
+    /// The step buffer in place.
     ///
     /// # Safety
-    /// Nobody writes the step buffer while this is used.
+    /// No other code may write the step buffer while the view is used.
     unsafe fn view(&self) -> Result<StepView<'_>, StepError> {
         // SAFETY: the caller's promise; the program keeps the buffer alive.
         StepView::new(unsafe { View::new(self.step.0, self.step.1, 0..1) }.all())
@@ -201,7 +201,7 @@ impl Program {
         let (mut view, mut last, mut wait) = (None, None, Wait::default());
         loop {
             let turn = worker.next_turn();
-            // Whoever sleeps is of no use for a step that one worker does in one go.
+            // Sleeping workers are not needed for a step that one worker computes at once.
             let alone = matches!(turn, Turn::Run { step, .. } if !self.counters.is_shared(step));
             if !alone && worker.take_completed() {
                 bell.ring();
@@ -318,7 +318,7 @@ impl Program {
         });
         let mut outs: SmallVec<[ViewMut; 4]> = outs.collect();
         let shared = made.map(|part| {
-            // SAFETY: what is made before the step is done, and nobody writes there before the step is.
+            // SAFETY: the work before the step is done, and no code writes its memory until the step is done.
             let words = unsafe { View::new(part.shape, part.place, 0..1) }.all();
             SharedSide { before: &part.before, rows: count, words }
         });
@@ -337,7 +337,7 @@ impl Program {
     }
 }
 
-/// A tile of what is made before a step of `count` rows.
+/// Computes a tile of the shared work before a step of `count` rows.
 fn make(part: &Part, x: &Operand, count: usize, rows: Range<usize>, block: usize) {
     // SAFETY: the tile has waited for what its step waits for.
     let x = unsafe { View::new(x.shape, x.place, 0..count) };
@@ -369,7 +369,7 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
     };
     let kernel = registry.get(&step.kernel);
     let entry = kernel.and_then(|k| k.entry.downcast_ref::<Entry>());
-    // Kernels from outside get tiles as they cut them.
+    // Custom kernels get tiles of the size that they define.
     let own = kernel.is_some_and(|k| !registry.is_outside(k));
     Ok(Code {
         joins: own && step.args.iter().all(|a| !a.ty.state),
@@ -396,7 +396,8 @@ fn block(i: usize, size: usize, count: usize) -> Range<usize> {
 /// Bytes, or an eighth as many flops, that are worth a claim.
 const CLAIM: u64 = 8 << 10;
 
-/// How many tiles of a step are claimed together, at least. What attention costs depends on the context, so its tiles go alone.
+/// The minimum number of tiles of a step that are claimed together. The cost of attention depends on the context, so
+/// its tiles are claimed one by one.
 fn together(step: &Step, bucket: &Sizes) -> usize {
     if step.args.iter().any(|a| a.ty.state) {
         return 1;
@@ -409,7 +410,7 @@ fn together(step: &Step, bucket: &Sizes) -> usize {
 }
 
 impl fmt::Debug for Program {
-    /// What of the run under way is not done.
+    /// Prints the unfinished part of the current run.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "plan {}\n{}", self.plan.name, self.counters.progress(&self.tiles))
     }

@@ -1,5 +1,5 @@
-//! Memory of a worker. It is made as large as the plans need when they are prepared, so that no step allocates, whichever
-//! worker comes to run a kernel for the first time.
+//! The scratch memory of a worker. It gets the size that plans need when they are prepared, so that no step allocates,
+//! even if a worker runs a kernel for the first time.
 
 use crate::kernels::Buffers;
 use inkstone_compute::{Plan, Region};
@@ -11,7 +11,7 @@ const ROWS: usize = 8;
 /// Floats that every kernel can have: a block of attention with the widest heads is not more.
 const LEAST: usize = 1 << 16;
 
-/// Floats that lie in one line of the cache: loads of whole vectors then touch one line each.
+/// Floats in one cache line, so that each load of a whole vector touches only one line.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Line([f32; LINE]);
@@ -19,8 +19,8 @@ pub(crate) struct Line([f32; LINE]);
 /// Floats of a line.
 const LINE: usize = 16;
 
-/// Memory that a worker keeps between tiles. It is another worker's in the next run, and what it holds when
-/// [`Tile::first`](crate::Tile::first) is true is left over from any step.
+/// Memory that a worker keeps between tiles. In the next run another worker may use it, and if
+/// [`Tile::first`](crate::Tile::first) is true, its content is left over from an arbitrary step.
 #[derive(Default)]
 pub struct Scratch {
     floats: Vec<Line>,
@@ -32,7 +32,7 @@ pub struct Scratch {
     pub(crate) ids: Vec<u32>,
 }
 
-/// What the steps of a plan need.
+/// The memory that the steps of a plan need.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Need {
     floats: usize,
@@ -42,7 +42,8 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Of a plan: as many floats as all that a step reads and writes but for weights and states, with some of their rows.
+    /// The need of a plan: the number of floats of all operands and results of a step, except for weights and states,
+    /// of which it includes some rows.
     pub(crate) fn of(plan: &Plan) -> Need {
         let bucket = plan.bucket;
         let few = Sizes { rows: bucket.rows.min(ROWS), logit_rows: bucket.logit_rows.min(ROWS), ..bucket };
@@ -72,7 +73,7 @@ impl Scratch {
         &mut bytemuck::cast_slice_mut(&mut self.floats)[..n]
     }
 
-    /// Room for what a plan needs.
+    /// Reserves the memory that a plan needs.
     pub(crate) fn reserve(&mut self, need: &Need) -> Result<(), NoMemory> {
         room(&mut self.floats, need.floats.div_ceil(LINE))?;
         self.products.reserve(need.floats)?;

@@ -1,9 +1,10 @@
-//! Weights of a mapped file that memory does not hold: the first of them are locked, the rest streams from the file.
+//! Weights of a mapped file that does not fit in memory: the first weights are locked, the others are streamed from the
+//! file.
 //!
-//! Plans read their weights in the same order each time. A system that gives up what was used longest ago would give up
-//! just what is needed next, so that every step would read the whole file again. What is locked is never read again, and
-//! the system reads the rest ahead in large pieces ([`Resident::stream`]), by itself: what tiles asked for, page by page,
-//! was slower (bench/notes/loading.md).
+//! Plans read their weights in the same order each time. A system that evicts the least recently used pages would evict
+//! exactly the pages that are needed next, so that every step would read the whole file again. Locked pages are never
+//! read again, and the system reads the rest ahead in large pieces ([`Resident::stream`]). Prefetches by tiles, page by
+//! page, were slower (bench/notes/loading.md).
 
 use inkstone_compute::{Error, Result};
 use inkstone_tensor::{Progress, Resident};
@@ -20,8 +21,8 @@ pub(crate) struct Streamed {
     pub(crate) streamed: u64,
 }
 
-/// Locks what half of the memory holds, unless three quarters hold everything: caches and what is under way have the rest.
-/// `weights` lie there in the file.
+/// Locks weights up to half of the memory, unless three quarters hold all of them; the rest is left for caches and
+/// running work. `weights` are the places of weights in the file.
 pub(crate) fn stream(
     file: &dyn Resident,
     weights: &[Range<usize>],
@@ -66,7 +67,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Writes down how often it streams and what is locked, by its begin and length, and allows so many bytes.
+    /// A file that records its streams, and the start and length of locked ranges, and allows a number of locked bytes.
     struct File {
         streams: AtomicUsize,
         locked: Mutex<Vec<(usize, usize)>>,

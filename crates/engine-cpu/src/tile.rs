@@ -8,28 +8,29 @@ use inkstone_tensor::step::{Row, StepError, StepView, rows};
 use inkstone_tensor::{Op, Sizes};
 use std::ops::Range;
 
-/// The entry of a kernel of this engine: what is in [`Kernel::entry`](inkstone_compute::Kernel), also of one from
-/// outside.
+/// The type of the entry in [`Kernel::entry`](inkstone_compute::Kernel) for kernels of this engine, including custom
+/// kernels.
 pub type Entry = fn(&mut Tile) -> Result<(), StepError>;
 
 /// A tile under way.
 pub struct Tile<'a, 'm> {
-    /// What the step means.
+    /// The op of the step, which defines its meaning.
     pub op: &'a Op,
     /// The step of the model.
     pub step: &'a StepView<'a>,
     /// Its true sizes.
     pub sizes: Sizes,
-    /// The rows of the tile, of what the grid cuts.
+    /// The rows of the tile, in the dimension that the grid cuts.
     pub rows: Range<usize>,
-    /// Whether this is the worker's first tile of this step in this run. What a kernel puts into `scratch` then stays
-    /// there until the worker's first tile of another step, so a prologue that all tiles share can be done once.
+    /// Whether this is the first tile of this step for this worker in this run. Data that a kernel then stores in
+    /// `scratch` stay there until the first tile of another step, so a prologue that all tiles share can be computed
+    /// once.
     pub first: bool,
-    /// The operands. What the step consumes has no rows here: it is among the results.
+    /// The operands. Operands that the step consumes have no rows here, because they are among the results.
     pub ins: &'a [View<'a>],
     /// The results.
     pub outs: &'a mut [ViewMut<'m>],
-    /// What tiles before those of the step have made of its activations.
+    /// The activations that tiles before the step have arranged.
     pub(crate) shared: Option<SharedSide<'a>>,
     /// Memory of the worker.
     pub scratch: &'a mut Scratch,
@@ -59,8 +60,8 @@ impl<'a> Places<'a> {
         Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
     }
 
-    /// Of a position and those behind it that lie with it, on pages that follow each other and in a [`RUN`] of a cache, at
-    /// most `count`.
+    /// The places of a position and of the following positions that are contiguous with it, on consecutive pages and
+    /// within a [`RUN`] of a cache, at most `count`.
     pub(crate) fn run(&self, position: usize, count: usize) -> Result<Range<usize>, StepError> {
         let first = self.at(position)?;
         let most = count.min(RUN - first % RUN);

@@ -64,7 +64,7 @@ mod tests {
             span(0, first, first + 10);
             span(1, first + 30, first + 40);
         }
-        // What a worker does between its tiles counts: others wait for the step meanwhile.
+        // The time of a worker between its tiles counts, because other workers wait for the step meanwhile.
         assert_eq!(times.totals(), [140, 20, 0].map(Duration::from_nanos));
         assert_eq!(times.totals(), [140, 20, 0].map(Duration::from_nanos));
         times.ran(2, times.now());

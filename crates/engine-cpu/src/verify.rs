@@ -1,5 +1,5 @@
-//! What this engine checks of a plan beyond [`Plan::check`]: that its tiles may run at once on memory that is shared,
-//! and that each step names a kernel that takes its operands. Views rely on it (see `memory`).
+//! The checks of this engine in addition to [`Plan::check`]: its tiles may run concurrently on shared memory, and each
+//! step names a kernel that supports its operands. Views rely on these checks (see `memory`).
 
 use crate::memory::own;
 use inkstone_compute::{
@@ -67,7 +67,8 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
     for (i, a) in step.ins().enumerate() {
         let Region::Weight(id) = a.region else { continue };
         let layout = plan.interface.weights.get(id as usize).map_or(Layout::FILE, |w| w.layout);
-        // Vectors, and weights of one row, are read in any dtype; but not by a kernel that wants its activations encoded.
+        // Vectors, and weights of one row, are read in any dtype; but not by a kernel that wants its activations
+        // encoded.
         let of_product = products.iter().any(|p| p.weight == Some(i));
         if a.ty.rows == Dim::N(1) && (kernel.activations.is_none() || !of_product) {
             continue;
@@ -114,7 +115,7 @@ pub(crate) fn products(step: &Step) -> Vec<Product> {
     }
 }
 
-/// What tiles write is their own, and nobody reads it meanwhile.
+/// Checks that concurrent tiles write disjoint parts, which no other tile reads meanwhile.
 fn tiles(plan: &Plan, step: &Step) -> Result<(), String> {
     let tiles = step.grid.tiles(&plan.bucket);
     if tiles > MAX_TILES {
@@ -129,7 +130,7 @@ fn tiles(plan: &Plan, step: &Step) -> Result<(), String> {
         }
         let read = |a: &&Arg| a.region == out.region && a.offset < end(out) && out.offset < end(a);
         if let Some(a) = step.ins().filter(|_| !out.ty.state).find(read) {
-            return Err(format!("result {out} lies on operand {a}"));
+            return Err(format!("result {out} overlaps operand {a}"));
         }
     }
     for a in &step.args {

@@ -1,13 +1,14 @@
-//! Waiting: briefly by spinning, then asleep, so that a loaded machine does not collapse. Who yields to threads of others gets
-//! its core back only after their whole turn; who slept gets it at once.
+//! Waiting: first spinning for a short time, then sleeping, so that a loaded machine does not collapse. A thread that
+//! yields to threads of other processes gets its core back only after their whole time slice; a thread that slept gets
+//! it immediately.
 
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Rounds of spinning (some 80 to 200 microseconds: longer than what is drawn between steps takes) before a thread sleeps.
+/// Rounds of spinning before a thread sleeps: some 80 to 200 microseconds, longer than the work between steps.
 const SPINS: u32 = 4000;
-/// A sleeper looks again after this time, whoever forgot to wake it.
+/// A sleeping thread checks its condition again after this time, even if it was not woken.
 const LIMIT: Duration = Duration::from_millis(1);
 
 /// Waiting that gets ever more patient.
@@ -31,7 +32,7 @@ impl Wait {
     }
 }
 
-/// Where threads sleep that wait for tiles of others. Ringing costs nothing while nobody sleeps.
+/// The place where threads sleep that wait for tiles of other workers. Waking costs nothing while no thread sleeps.
 #[derive(Default)]
 pub(crate) struct Bell {
     sleepers: AtomicUsize,

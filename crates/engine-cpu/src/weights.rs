@@ -1,5 +1,5 @@
-//! Weights: all of them in one arena, each in the layout of its slot, read a piece at a time by all threads; or the bytes
-//! of their source where they are.
+//! Weights: all of them in one arena, each in the layout of its slot, read a piece at a time by all threads; or the
+//! bytes of their source where they are.
 
 use crate::lines::{self, LINES4};
 use crate::pages::Pages;
@@ -32,7 +32,7 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    /// Where it lies in its source's file.
+    /// Its place in the file of its source.
     fn in_file(&self) -> Option<Range<usize>> {
         if let Held::There(bytes) = self { Some(bytes.offset..bytes.offset + bytes.len) } else { None }
     }
@@ -53,7 +53,7 @@ impl Loaded {
 pub(crate) struct Loading<'a> {
     pub(crate) budget: &'a Arc<Budget>,
     pub(crate) threads: usize,
-    /// Whether weights that lie as in the file stay where their source has them.
+    /// Whether weights in the layout of the file are used in place.
     pub(crate) in_place: bool,
 }
 
@@ -153,7 +153,7 @@ fn size(slot: &WeightSlot) -> Result<Option<usize>> {
     Ok(rows.zip(row).and_then(|(rows, row)| rows.checked_mul(row)))
 }
 
-/// Rows that lie together.
+/// The number of rows that are stored together.
 fn together(layout: Layout) -> usize {
     match layout {
         PANEL16 => panel::ROWS,

@@ -13,7 +13,7 @@ pub(crate) enum Cache {
     Once,
 }
 
-/// What is asked for.
+/// The distances of prefetches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ahead {
     /// Bytes between what is read and this; 0: nothing is asked for.
@@ -21,19 +21,20 @@ pub(crate) struct Ahead {
     pub(crate) into: Cache,
 }
 
-/// By what is read: two rows of a step at most, by blocks of one group or of several; more rows; floats in lines of several rows.
+/// By what is read: two rows of a step at most, by blocks of one group or of several; more rows; floats in lines of
+/// several rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Far {
     pub(crate) single: Ahead,
     pub(crate) blocks: Ahead,
     pub(crate) many: Ahead,
-    /// Bytes; who asks knows the cache.
+    /// The distance for floats in bytes; the caller chooses the cache level.
     pub(crate) floats: usize,
     /// Panels that one or two rows go through side by side, where the set can: [`STREAMS`] at most.
     pub(crate) streams: usize,
 }
 
-/// Panels that lie side by side at most.
+/// The largest number of panels that are read side by side.
 pub(crate) const STREAMS: usize = 4;
 
 const KB: usize = 1 << 10;
@@ -47,8 +48,8 @@ impl Far {
         Far { single: ahead(single, few), blocks: ahead(blocks, few), many: ahead(many, all), floats, streams }
     }
 
-    /// Where keys and values of the next positions come: with one row of a step, which reads them once as it does weights, not into
-    /// caches that weights pass by.
+    /// Where keys and values of the next positions come: with one row of a step, which reads them once as it does
+    /// weights, not into caches that weights pass by.
     pub(crate) fn keys(self, rows: usize) -> Cache {
         match self.single.into {
             Cache::Once if rows == 1 => Cache::Once,
@@ -60,12 +61,13 @@ impl Far {
 /// A processor that is not in the table asks better by itself with few rows (bench/notes/decode.md).
 const OTHERS: Far = Far::new([0, 0, 4 * KB, 0], [Cache::Second; 2], 1);
 
-/// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them apart.
+/// The maker as CPUID names it, the least and the greatest family, and whether there is AVX-512, if that tells them
+/// apart.
 #[cfg(target_arch = "x86_64")]
 type Processor = (&'static str, [u32; 2], Option<bool>, Far);
 
-/// Family 23 is Zen 1 and Zen 2 (of which Zen 1 was measured), 25 is Zen 3 and Zen 4, 26 is Zen 5. Zen 3 reads four streams a fifth
-/// faster than one; Zen 1 does not, and sums of panels side by side cost it time.
+/// Family 23 is Zen 1 and Zen 2 (of which Zen 1 was measured), 25 is Zen 3 and Zen 4, 26 is Zen 5. Zen 3 reads four
+/// streams a fifth faster than one; Zen 1 does not, and sums of panels side by side cost it time.
 #[cfg(target_arch = "x86_64")]
 const PROCESSORS: [Processor; 4] = [
     ("GenuineIntel", [0, u32::MAX], None, Far::new([8 * KB, 8 * KB, 4 * KB, 8 * KB], [Cache::Second; 2], 1)),
@@ -77,8 +79,8 @@ const PROCESSORS: [Processor; 4] = [
 /// Replaces [`Far::streams`] of this machine in tests, unless it is 0.
 static STREAMS_OF_TESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// For tests: from now on one or two rows go through this many panels side by side, up to [`STREAMS`], as on processors with
-/// this number in the table. 0 restores the number of this machine. No result depends on it.
+/// For tests: from now on one or two rows go through this many panels side by side, up to [`STREAMS`], as on processors
+/// with this number in the table. 0 restores the number of this machine. No result depends on it.
 #[doc(hidden)]
 pub fn set_streams(streams: usize) {
     STREAMS_OF_TESTS.store(streams, Ordering::Relaxed);
@@ -93,7 +95,7 @@ pub(crate) fn streams() -> usize {
     .min(STREAMS)
 }
 
-/// What suits this machine.
+/// The distances for this machine.
 #[inline]
 pub(crate) fn far() -> Far {
     #[cfg(target_arch = "x86_64")]

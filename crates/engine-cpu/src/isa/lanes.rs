@@ -1,6 +1,6 @@
 //! How many lanes there are.
 
-/// Lanes that all kernels count in, whatever the registers hold.
+/// The number of lanes in all kernels, independent of the width of registers.
 pub const LANES: usize = 16;
 
 /// 16 values of f32.

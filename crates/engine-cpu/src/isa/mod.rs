@@ -1,5 +1,5 @@
-//! Instruction sets. A kernel is written once, over 16 lanes, and compiled for each set; what differs is which
-//! instructions the lanes become, never a result.
+//! Instruction sets. A kernel is written once, over 16 lanes, and compiled for each set; only the instructions differ,
+//! never a result.
 
 mod far;
 mod floats;
@@ -28,10 +28,10 @@ pub use portable::FloatMode;
 /// Code that is compiled for a set. Not a closure: `call` must be inlined, always, into a function that has the
 /// instructions, and closures can't say so.
 pub trait Body {
-    /// What it gives.
+    /// The type of its result.
     type Output;
 
-    /// Runs it; marked `#[inline(always)]`, as is what it calls.
+    /// Runs it. The function and all functions that it calls are `#[inline(always)]`.
     fn call(self) -> Self::Output;
 }
 
@@ -40,8 +40,8 @@ pub trait Isa: Copy + Send + Sync + 'static {
     /// A proof, if this machine has it.
     fn detect() -> Option<Self>;
 
-    /// Runs code that is compiled for this set: a function of its own for each body, which is never inlined. A body may run others;
-    /// large ones should, since the compiler takes far more than twice as long for one of twice the size.
+    /// Runs code that is compiled for this set: a function of its own for each body, which is never inlined. A body may
+    /// run others; large ones should, since the compiler takes far more than twice as long for one of twice the size.
     fn run<B: Body>(self, body: B) -> B::Output;
 }
 
@@ -56,7 +56,8 @@ pub enum Set {
     Portable,
 }
 
-/// Instructions that multiply pairs of BF16, as a feature of the device: part of no set, since their arithmetic is their own.
+/// Instructions that multiply pairs of BF16, as a feature of the device: part of no set, since their arithmetic is
+/// their own.
 pub const BF16_PAIRS: &str = "avx512bf16";
 
 impl Set {
@@ -72,8 +73,9 @@ impl Set {
         }
     }
 
-    /// Whether it has products whose sums of whole blocks are integers (`q8/256.i32`). By AVX-512 they are no faster: a group takes eight
-    /// instructions there, so that products of words count for much, which are two on some processors (bench/notes/prompts.md).
+    /// Whether it has products whose sums of whole blocks are integers (`q8/256.i32`). With AVX-512 they are no faster:
+    /// a group takes only eight instructions there, so that products of words, which are two instructions on some
+    /// processors, are a large part (bench/notes/prompts.md).
     pub const fn has_block_sums(self) -> bool {
         !matches!(self, Set::Avx512)
     }

@@ -1,4 +1,4 @@
-//! Rows of a head in a cache, as they lie there and as floats.
+//! The rows of a head in a cache, in place and as floats.
 
 use super::attend::BLOCK;
 use crate::isa::{Floats, LANES};
@@ -50,12 +50,12 @@ impl<'a> BlockRows<'a> {
     }
 }
 
-/// All rows of runs, where nothing lies between.
+/// All rows of the runs, if they are contiguous.
 pub(super) fn together<'a>(runs: &[Run<'a>]) -> Option<&'a [u8]> {
     if let [run] = runs { run.together() } else { None }
 }
 
-/// Some rows of runs, where they are of one run and nothing lies between.
+/// Some rows of the runs, if they belong to one run and are contiguous.
 pub(super) fn part_together<'a>(runs: &[Run<'a>], rows: Range<usize>) -> Option<&'a [u8]> {
     let mut first = 0;
     for run in runs {
@@ -73,8 +73,8 @@ pub(super) fn rows<'a>(runs: &[Run<'a>]) -> impl Iterator<Item = &'a [u8]> {
     runs.iter().flat_map(Run::rows)
 }
 
-/// A row of a head as floats. Floats of 16 and of 32 bits are converted by vectors; `room` takes a row of any other dtype, which
-/// begins `skip` values before the head.
+/// A row of a head as floats. Floats of 16 and 32 bits are converted with vectors; rows of any other dtype, which begin
+/// `skip` values before the head, are decoded into `room`.
 #[inline(always)]
 pub(super) fn decode<I: Floats>(isa: I, dtype: DType, row: &[u8], skip: usize, room: &mut [f32], out: &mut [f32]) {
     match dtype {
@@ -83,7 +83,7 @@ pub(super) fn decode<I: Floats>(isa: I, dtype: DType, row: &[u8], skip: usize, r
         DType::BF16 => widen::<I, false>(isa, row, out),
         dtype => {
             let info = dtype.info();
-            let decode = info.decode.expect("operands that are no words can be decoded, as infer checks");
+            let decode = info.decode.expect("operands other than words can be decoded, as infer checks");
             decode(row, &mut room[..row.len() / info.block_bytes * info.block]);
             out.copy_from_slice(&room[skip..][..out.len()]);
         }

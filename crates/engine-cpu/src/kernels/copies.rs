@@ -1,4 +1,4 @@
-//! What moves rows and computes nothing with them.
+//! Kernels that move rows without computing.
 
 use super::decoded::decode_row;
 use crate::memory::ViewMut;

@@ -10,7 +10,7 @@ const LARGEST: usize = 256;
 /// Columns of a row from `first` on, as many as `out` has, decoded. They begin and end at blocks.
 pub(super) fn decode_row(view: &View, row: usize, first: usize, out: &mut [f32]) {
     let info = view.ty.dtype.info();
-    let decode = info.decode.expect("operands that are no words can be decoded, as infer checks");
+    let decode = info.decode.expect("operands other than words can be decoded, as infer checks");
     let begin = first / info.block * info.block_bytes;
     if view.layout == PANEL16 {
         let panel = &view.groups(ROWS, row / ROWS, 1)[ROWS * begin..];

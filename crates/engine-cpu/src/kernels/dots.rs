@@ -1,8 +1,8 @@
-//! Products of rows of floats: tiles of a few rows of the weight by a few of the step, whose sums stay in registers from
-//! the first value to the last. What the lanes of a sum are, and how they are rounded, [`Terms`] say.
+//! Products of rows of floats: tiles of a few rows of the weight by a few of the step, whose sums stay in registers
+//! from the first value to the last. [`Terms`] define the lanes of a sum and their rounding.
 //!
-//! Weights are turned into lanes each time they are read: that takes no multiplier, so prompts lose nothing by it, and
-//! decoding needs no memory but the weight's own.
+//! Weights are converted to lanes each time they are read: this uses no multiplier, so it does not slow down prompts,
+//! and decoding needs no memory except the weight itself.
 
 use super::product::Activations;
 use crate::isa::{Body, Isa};
@@ -19,7 +19,7 @@ pub(super) use parts::Turned;
 pub(super) use rows::Rows;
 use tile::Tile;
 
-/// What all is read in: a cache line, and 16 lanes of floats.
+/// The unit of all reads: a cache line, or 16 lanes of floats.
 type Line = [u8; LINE];
 
 /// Rows of a weight side by side.
@@ -28,12 +28,12 @@ const SIDE: usize = 4;
 /// Rows of a step up to which weights pass once, out of the memory.
 const FEW: usize = 8;
 
-/// Tiles of a weight whose sums wait in memory while a block of their rows passes: those of the step stay in the first cache for
-/// all of them.
+/// The number of tiles of a weight whose sums wait in memory while a block of their rows is processed: the rows of the
+/// step stay in the first cache for all of them.
 const TALL: usize = 16;
 
-/// How weights and activations become sums: one chain a lane, in the order of lines. A line of weights goes with `LINES` lines
-/// of activations.
+/// How weights and activations become sums: one chain a lane, in the order of lines. A line of weights goes with
+/// `LINES` lines of activations.
 pub(super) trait Terms<const LINES: usize>: Copy {
     /// Activations or weights, in a register.
     type Values: Copy;
@@ -41,20 +41,20 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     type Sums: Copy;
     /// Registers that 16 sums take.
     const PARTS: usize;
-    /// How many times 16 sums fit into registers, beside what is added to them.
+    /// The number of vectors of 16 sums that fit in registers, in addition to their operands.
     const SUMS: usize;
     /// [`Floats::RARE`](crate::isa::Floats::RARE) of the set.
     const RARE: bool;
 
     /// Sums of nothing.
     fn none(self) -> Self::Sums;
-    /// What goes to part `part` of the sums of a line of activations.
+    /// The values of a line of activations that belong to part `part` of the sums.
     fn activations(self, line: &Line, part: usize) -> Self::Values;
     /// The weights for that, of line `at` of the activations that go with the line.
     fn weights(self, line: &Line, at: usize, part: usize) -> Self::Values;
     /// Adds the products to part `part` of the sums.
     fn add(self, x: Self::Values, w: Self::Values, sums: Self::Sums, part: usize) -> Self::Sums;
-    /// Sums as they lie in memory.
+    /// The sums as a line in memory.
     fn keep(self, sums: Self::Sums) -> Line;
     /// The same, back in registers.
     fn kept(self, line: &Line) -> Self::Sums;
@@ -66,8 +66,8 @@ pub(super) trait Terms<const LINES: usize>: Copy {
     fn prefetch_far(self, byte: *const u8);
 }
 
-/// Products of all rows of a weight, and of all of a step, row after row of the step; with a bias for each row of the weight,
-/// if there are any.
+/// Products of all rows of a weight, and of all of a step, row after row of the step; with a bias for each row of the
+/// weight, if there are any.
 pub(super) struct Dots<'c, T, const LINES: usize> {
     pub(super) terms: T,
     pub(super) x: Activations<'c>,
@@ -114,7 +114,7 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         }
     }
 
-    /// Everything; `W` rows of the weight lie together.
+    /// Computes all products; `W` rows of the weight are stored together.
     fn all<I: Isa, const W: usize>(self, isa: I, turned: &Turned, memory: &mut Vec<scratch::Line>) {
         let few = self.x.count() <= FEW;
         if const { T::PARTS == 1 } {
@@ -162,9 +162,9 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
         self.put(rows, at, &sums);
     }
 
-    /// All rows, so many lines of activations after the other, and of each one part of the sums after the other, for which there
-    /// are more registers: `C` rows of the step by `SIDE` of the weight. A block of `C` rows of the step stays in the first cache for
-    /// `TALL` tiles of the weight, whose own come out of the second for `WIDE` of these.
+    /// All rows, so many lines of activations after the other, and of each one part of the sums after the other, for
+    /// which there are more registers: `C` rows of the step by `SIDE` of the weight. A block of `C` rows of the step
+    /// stays in the first cache for `TALL` tiles of the weight, whose own come out of the second for `WIDE` of these.
     #[inline(always)]
     fn in_blocks<const W: usize, const C: usize, const TALL: usize, const WIDE: usize>(&mut self, block: usize) {
         let mut kept = [[[[self.terms.none(); C]; SIDE]; TALL]; WIDE];
@@ -234,7 +234,7 @@ impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
     }
 }
 
-/// Rows in parts of at most so many, as even as can be: one alone costs nearly as much as several.
+/// Divides rows into parts of limited and nearly equal size: a single row costs nearly as much as several.
 #[inline(always)]
 fn evenly(rows: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
     let mut left = rows;

@@ -1,6 +1,6 @@
-//! Regions around products: before them a norm, the encoding of activations, or both, which each worker does once a step;
-//! after them a map of their results, and perhaps the encoding of what it gives. The functions are those of the single ops, so
-//! the bits are theirs, too.
+//! Regions around products: before them a norm, the encoding of activations, or both, which each worker computes once
+//! per step; after them a map of their results, optionally with the encoding of its result. They call the functions of
+//! the single ops, so their bits are the same.
 
 use super::decoded::decode_row;
 use super::product::{Activations, Buffers, Weight, columns, first, prepare, put};
@@ -59,17 +59,17 @@ impl<'t, 'v> Parts<'t, 'v> {
         sound.then_some(parts)
     }
 
-    /// What an operand of the region is in this tile.
+    /// The view of an operand of the region in this tile.
     fn operand(&self, v: ValueId) -> View<'v> {
         let at = self.body.inputs.iter().position(|input| *input == v);
-        at.map(|i| self.ins[i]).unwrap_or_else(|| panic!("{v} is no operand of the region"))
+        at.map(|i| self.ins[i]).unwrap_or_else(|| panic!("{v} is not an operand of the region"))
     }
 
     fn weight(&self, product: &Node) -> Weight<'v> {
         Weight { w: self.operand(product.ins[1]), bias: product.ins.get(2).map(|v| self.operand(*v)) }
     }
 
-    /// Type of what the last node of the prologue makes.
+    /// The type of the result of the last node in the prologue.
     fn made(&self) -> Option<Type> {
         self.quantize.or(self.norm).map(|n| self.body.ty(n.outs[0]))
     }
@@ -111,7 +111,7 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     Ok(())
 }
 
-/// What all tiles of the step read.
+/// The inputs that all tiles of the step share.
 struct Prologue<'c, 't, 'v, I> {
     isa: I,
     parts: &'c Parts<'t, 'v>,
@@ -153,7 +153,7 @@ impl<I: Floats> Body for Prologue<'_, '_, '_, I> {
                 match &node.op {
                     Op::RmsNorm(op) => rms_norm::row(isa, x.row(r), weights, op.eps, out),
                     Op::LayerNorm(op) => layer_norm::row(isa, x.row(r), weights, biases, op.eps, out),
-                    other => unreachable!("{other} is no norm"),
+                    other => unreachable!("{other} is not a norm"),
                 }
             }
         }
@@ -175,7 +175,7 @@ impl<I: Floats> Body for Prologue<'_, '_, '_, I> {
 /// How many rows ahead an epilogue asks for those that it stores.
 const SOON: usize = 8;
 
-/// The map of what the products of a tile gave, one after the other, and its encoding.
+/// The map of the results of the products of a tile, one after the other, and its encoding.
 struct Epilogue<'c, 't, 'v, 'm> {
     parts: &'c Parts<'t, 'v>,
     node: &'t Node,
@@ -203,7 +203,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
         let OnSet(isa, Epilogue { parts, node, map, results, mut mapped, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
         let (size, last) = (rows.len() * cols.len(), rows.end.saturating_sub(1));
-        // What products gave, and what came from elsewhere.
+        // The results of products, and other operands.
         let source = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
             Some(p) => (&results[p * size..][..size], None),
             None => (results, Some(parts.operand(*v))),
@@ -218,7 +218,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
                     None => &results[i * cols.len()..][..cols.len()],
                 });
             }
-            // Rows lie far apart: loads and stores wait for lines that nobody has asked for.
+            // Rows are far apart, so loads and stores would wait for lines that are not prefetched.
             let soon = (r + SOON).min(last);
             for view in sources.iter().filter_map(|(_, view)| view.as_ref()) {
                 isa.prefetch(bytemuck::cast_slice(&view.row::<f32>(soon)[cols.clone()]));

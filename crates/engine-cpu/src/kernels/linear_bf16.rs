@@ -1,5 +1,5 @@
-//! Products of weights and activations in BF16: numerics `bf16/l16`. Lane i of a sum has the elements 2 i and 2 i + 1 of each
-//! 32 of a row, which [`Pairs`] adds; all lanes are folded at the end.
+//! Products of weights and activations in BF16: numerics `bf16/l16`. Lane i of a sum has the elements 2 i and 2 i + 1
+//! of each 32 of a row, which [`Pairs`] adds; all lanes are folded at the end.
 
 use super::decoded::decode_row;
 use super::dots::{Dots, Rows, Terms, Turned};
@@ -13,7 +13,7 @@ type Best = crate::isa::Avx512Bf16;
 #[cfg(not(target_arch = "x86_64"))]
 type Best = crate::isa::Portable;
 
-/// What this reads.
+/// The supported dtypes of weights.
 pub(super) const WEIGHTS: &[DType] = &[DType::BF16];
 
 /// See [`super::product::columns`].

@@ -1,5 +1,5 @@
-//! Products of weights that are floats: numerics `f32/l16`. Lanes are values of a row, k mod 16, with one chain of fused
-//! multiply-adds a lane; lanes that a tail lacks keep their value, and all are folded at the end.
+//! Products of weights that are floats: numerics `f32/l16`. Lanes are values of a row, k mod 16, with one chain of
+//! fused multiply-adds a lane; lanes that a tail lacks keep their value, and all are folded at the end.
 
 use super::decoded::decode_row;
 use super::dots::{Dots, Rows, Terms, Turned};
@@ -9,10 +9,10 @@ use crate::isa::{Floats, Portable};
 use inkstone_tensor::DType;
 use std::ops::Range;
 
-/// What this reads; all are exact in f32.
+/// The supported dtypes of weights; all their values are exact in f32.
 pub(super) const WEIGHTS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 
-/// Of these, what is not in BF16.
+/// The supported dtypes except BF16.
 pub(super) const OTHERS: &[DType] = &[DType::F32, DType::F16];
 
 /// See [`super::product::columns`].

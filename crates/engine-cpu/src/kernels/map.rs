@@ -29,11 +29,11 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     Ok(())
 }
 
-/// Vectors that go through an expression together: finding what a term is costs more than a vector of it, and the results of
-/// one are long in coming.
+/// Vectors that go through an expression together: finding what a term is costs more than a vector of it, and the
+/// results of one are long in coming.
 const SIDE: usize = 4;
 
-/// Where values of an expression lie, made once for many rows.
+/// The stack of values of an expression, allocated once for many rows.
 pub(crate) type Stack<I> = [[<I as Floats>::F; SIDE]; Expr::DEPTH];
 
 /// Zeros.

@@ -37,19 +37,19 @@ pub const F32: Numerics = Numerics("f32/l16");
 /// Weights of few bits times activations of 8 bits with a scale per 32; integer sums, one chain of floats a result.
 pub const Q8: Numerics = Numerics("q8/32.i32");
 
-/// The same with a scale of activations per 256, which is that of a block of weights: integer sums of whole blocks.
+/// The same with one scale of activations per 256 values, the size of a block of weights: integer sums of whole blocks.
 pub const Q8_WHOLE: Numerics = Numerics("q8/256.i32");
 
 /// Weights and activations in BF16, pairs at a time, sums in f32.
 pub const BF16: Numerics = Numerics("bf16/l16");
 
-/// How weights that are floats lie.
+/// The layouts of float weights.
 const FLOATS: &[Layout] = &[LINES4, Layout::FILE];
 
 /// How a kernel cuts an op with results of these types.
 type Cuts = fn(&Op, &[Type]) -> Tiling;
 
-/// Everything that needs no instruction set of its own: copies, bookkeeping, and what is computed as its definition is.
+/// The kernels without vector instructions: copies, bookkeeping, and ops that are computed with their definitions.
 const EXACT: &[(&str, Entry, Cuts)] = &[
     ("begin_step", state::begin_step, whole),
     ("columns", copies::columns, by_rows),
@@ -62,13 +62,16 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("advance", state::advance, whole),
 ];
 
-/// What the regions around attention do, which begin with rotations and writes. One tile does all rows, so they are few.
+/// The members of the regions around attention, which begin with rotations and writes. One tile computes all rows, so
+/// only few rows are supported.
 const ATTEND: &[(&str, Numerics)] =
     &[("rms_norm", F32), ("rope", F32), ("kv_write", Numerics::DEFINITION), ("attend", F32)];
-/// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all rows.
+/// Most rows of a region that one tile does, or that begins with a norm or an encoding: each worker does it for all
+/// rows.
 pub(crate) const FEW: usize = 8;
 
-/// The rows of a kernel that is compiled for each set: its op, what its name is made of, and the function, generic over the set.
+/// The rows of a kernel that is compiled for each set: its op, what its name is made of, and the function, generic over
+/// the set.
 macro_rules! vectored {
     ($sets:expr, $op:literal, $($name:literal)+, $module:ident :: $entry:ident, $rest:expr) => {
         $sets.iter().map(|set| {
@@ -88,14 +91,14 @@ fn kernel(name: &'static str, op: &'static str, entry: Entry, rest: Kernel) -> K
     Kernel { name, implements: Pattern::Named(op), entry: Arc::new(entry), ..rest }
 }
 
-/// What rows of the table have in common; the entry is put in by [`kernel`].
+/// The shared fields of the rows of the table; [`kernel`] sets the entry.
 fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
     let any = Kernel::by_definition("", Pattern::Named(""), Arc::new(()));
     Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
 }
 
-/// What kernels of regions around products do, and its arithmetic: what may come before products first, but for the encoding,
-/// which may come behind a map, too.
+/// The members of kernels for regions around products, with their arithmetic: first the ops that may precede products,
+/// then the encoding, which may also follow a map.
 const fn members(linear: Numerics) -> [(&'static str, Numerics); 5] {
     [("rms_norm", F32), ("layer_norm", F32), ("quantize", Numerics::DEFINITION), ("linear", linear), ("map", F32)]
 }
@@ -152,7 +155,7 @@ fn bf16() -> Vec<Kernel> {
     Vec::new()
 }
 
-/// Products of encoded activations, alone and in regions.
+/// Products of encoded activations, on their own and in regions.
 macro_rules! encoded_products {
     ($sets:expr, $numerics:literal, $members:expr, $of:expr) => {
         vectored!($sets, "linear", "linear" $numerics, product::linear, $of())
@@ -178,7 +181,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     };
     // Not by the second best set where the best has none.
     let block_sums = if sets.iter().all(|set| set.has_block_sums()) { sets } else { &[] };
-    // What pairs do is left to them.
+    // The dtypes that pairs support are left to pairs.
     let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
     let f32 = || Kernel { weights: floats, layouts: FLOATS, ..common(F32, columns) };
     let embed = |name, weights, layouts| {
@@ -215,7 +218,8 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .collect()
 }
 
-/// What all workers make before products of many rows of this type, encoded, with weights of these types, on a set.
+/// The shared work before products of many rows of this type, encoded, with weights of these types, for an instruction
+/// set.
 pub(crate) fn before(set: Set, x: Type, weights: impl Iterator<Item = DType>) -> Before {
     match set {
         #[cfg(target_arch = "x86_64")]
@@ -226,8 +230,8 @@ pub(crate) fn before(set: Set, x: Type, weights: impl Iterator<Item = DType>) ->
     }
 }
 
-/// Runs `$body(isa, tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing all
-/// the same, plain Rust gives the same bits.
+/// Runs `$body(isa, tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing
+/// all the same, plain Rust gives the same bits.
 macro_rules! on {
     ($isa:ty, $body:ident, $tile:expr) => {{
         struct Call<'t, 'a, 'm, I>(I, &'t mut Tile<'a, 'm>);

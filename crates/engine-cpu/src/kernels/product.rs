@@ -1,5 +1,5 @@
-//! Products of activations with columns of a weight, whatever it is made of; what the kernels of `linear` and those of
-//! regions have in common.
+//! Products of activations with columns of a weight of any format: the shared code of the kernels of `linear` and of
+//! regions.
 
 use super::dots::Turned;
 use super::linear_q8::{ENCODED, OwnSide, SharedSide, Sides, Work};
@@ -27,7 +27,7 @@ impl<'a> Activations<'a> {
         Activations { dtype: view.ty.dtype, bytes: view.rows_from(rows.start, rows.len()), row }
     }
 
-    /// Rows of a type that lie one after the other.
+    /// Contiguous rows of a type.
     pub(super) fn new(ty: Type, bytes: &'a [u8]) -> Activations<'a> {
         Activations { dtype: ty.dtype, bytes, row: ty.row_bytes() as usize }
     }
@@ -61,7 +61,7 @@ pub(crate) struct Buffers {
     pub(super) work: Work,
     /// Results of a tile.
     pub(super) results: Vec<f32>,
-    /// What a prologue keeps for all tiles of a step: rows of a norm, and encoded.
+    /// The results of a prologue for all tiles of a step: the normalised rows, and the encoded ones.
     pub(super) normed: Vec<f32>,
     pub(super) encoded: Vec<u8>,
     pub(super) prepared: Prepared,
@@ -99,7 +99,8 @@ pub(super) struct Weight<'a> {
     pub(super) bias: Option<View<'a>>,
 }
 
-/// What products of a step, with weights of these types, have in common, made once a worker, if not all of them have made it.
+/// Prepares the shared inputs of the products of a step, with weights of these types, once per worker, unless all
+/// workers have prepared them together.
 pub(super) fn prepare<I: Words>(
     x: Activations,
     shared: Option<SharedSide>,

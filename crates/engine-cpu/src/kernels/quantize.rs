@@ -1,4 +1,5 @@
-//! Activations in the dtype that products want them in: bytes with a scale for 32 or 256, as the formats of Q8_A and Q8_B say.
+//! Activations in the dtype that products want them in: bytes with a scale for 32 or 256, as the formats of Q8_A and
+//! Q8_B say.
 
 use super::on;
 use crate::isa::{Floats, LANES};
@@ -47,7 +48,7 @@ fn groups<I: Floats, const G: usize>(isa: I, x: &[f32], out: &mut [u8]) {
         for x in x {
             for half in [isa.take(x, 0, 0.0), isa.take(x, 1, 0.0)] {
                 largest = isa.larger(largest, isa.abs(half));
-                // A difference of what is no number, or of infinities, is no number.
+                // A difference of NaN, or of infinities, is NaN.
                 none = isa.sum(none, isa.difference(half, half));
             }
         }
@@ -64,7 +65,7 @@ fn groups<I: Floats, const G: usize>(isa: I, x: &[f32], out: &mut [u8]) {
     }
 }
 
-/// A group with a scale and its inverse; none if there is what is no number.
+/// A group with a scale and its inverse; `None` if it contains NaN or infinity.
 #[inline(always)]
 fn group<I: Floats>(isa: I, x: &[f32; VALUES], scale: Option<(f32, f32)>, out: &mut [u8; BYTES]) {
     let mut halves = [isa.take(x, 0, 0.0), isa.take(x, 1, 0.0)];

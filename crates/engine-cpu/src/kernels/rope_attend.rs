@@ -1,5 +1,6 @@
-//! Attention with what comes before it: a tile has all rows and one KV head with its queries, turns them, writes the head's
-//! rows of both caches and reads them again. No tile touches another head's rows, so none waits for another.
+//! Attention with the preceding ops: a tile has all rows and one KV head with its queries. It rotates them, writes the
+//! rows of the head in both caches and reads them again. No tile uses the rows of another head, so no tile waits for
+//! another.
 
 use super::attend::{Head, Queries};
 use super::copies::write_heads;
@@ -40,7 +41,7 @@ struct Heads<'a> {
     rope: &'a Rope,
 }
 
-/// What a region is made of.
+/// The parts of a region.
 struct Parts<'a> {
     q: Heads<'a>,
     k: Heads<'a>,
@@ -48,7 +49,7 @@ struct Parts<'a> {
     rows: View<'a>,
     /// Of keys, of values.
     writes: [&'a KvWrite; 2],
-    /// What reads the turned queries and both caches.
+    /// The attention, which reads the rotated queries and both caches.
     attend: &'a Attend,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Parts<'a> {
         let (Op::KvWrite(keys), Op::KvWrite(values)) = (&k_write.op, &v_write.op) else { return None };
         let Op::Attend(attend) = &attends.op else { return None };
         let [heads @ .., v, rows, k_cache, v_cache] = &body.inputs[..] else { return None };
-        // What ropes read, from which operands, by which norms.
+        // The values that the rotations read, their operands, and their norms.
         let (turned, from, epsilons) = match (norms, heads) {
             ([], [q, k]) => ([*q, *k], [0, 1], None),
             ([n, m], [q, q_weights, k, k_weights]) => {

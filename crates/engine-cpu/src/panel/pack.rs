@@ -11,14 +11,14 @@ const TURN: usize = 16;
 /// Bytes of 16 words.
 const LINE: usize = 4 * ROWS;
 
-/// Puts rows of a matrix, one after the other and 16 at most, into a panel or some columns of blocks of one. `row` is
-/// how many bytes lie between the beginnings of two rows.
+/// Packs consecutive rows of a matrix, at most 16, into a panel or into some of its columns of blocks. `row` is the
+/// distance of two rows in bytes.
 pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, panel: &mut [u8]) {
     pack_before(dtype, rows, row, &[], panel);
 }
 
-/// The same for who goes on with the rows `next`: they are asked for in the order of their bytes meanwhile. Machines see
-/// that a thread reads on, but not where 16 rows that it reads at once go on.
+/// The same for who goes on with the rows `next`: they are asked for in the order of their bytes meanwhile. Machines
+/// see that a thread reads on, but not where 16 rows that it reads at once go on.
 pub(crate) fn pack_before(dtype: DType, rows: &[u8], row: usize, next: &[u8], panel: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(isa) = Avx512::detect() {
@@ -69,7 +69,7 @@ fn columns<I: Words>(isa: I, dtype: DType, rows: &[u8], row: usize, next: &[u8],
     }
 }
 
-/// What several items have to do with each other.
+/// Packs several items together.
 #[inline(always)]
 fn after<I: Words>(isa: I, runs: &[Run], column: &mut [u8]) {
     let mut to = 0;
@@ -82,7 +82,7 @@ fn after<I: Words>(isa: I, runs: &[Run], column: &mut [u8]) {
     }
 }
 
-/// A column of 16 rows, by vectors.
+/// Packs a column of 16 rows with vectors.
 #[inline(always)]
 fn lines<I: Words>(isa: I, runs: &[Run], rows: &[u8], row: usize, block: usize, column: &mut [u8]) {
     let mut to = 0;
@@ -116,7 +116,7 @@ fn threes<I: Words>(isa: I, lines: &mut [[u8; LINE]; 3]) {
     }
 }
 
-/// Items of a run that lie one after the other in a block, from byte `from` of it on; in a column they are `step` bytes
+/// The items of a run, which are consecutive in a block, from its byte `from` on. In a column they are `step` bytes
 /// apart.
 struct Lines<'r> {
     from: usize,

@@ -87,7 +87,7 @@ fn tiles_whose_writes_overlap_are_refused() {
 #[test]
 fn a_result_on_what_the_step_reads_is_refused() {
     let text = fault(1, "map", |p| p.steps[1].args[2] = own(1, true));
-    assert_eq!(text, format!("result arena+{BYTES}/r lies on operand arena+{BYTES}/r"));
+    assert_eq!(text, format!("result arena+{BYTES}/r overlaps operand arena+{BYTES}/r"));
 }
 
 #[test]

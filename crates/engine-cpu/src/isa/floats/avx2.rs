@@ -178,7 +178,7 @@ impl Floats for Avx2 {
         }
     }
 
-    /// Two beside each other after each step but the last.
+    /// Adds neighbours: two remain next to each other after each step except the last.
     #[inline(always)]
     fn fold_sums(self, a: [F; 4]) -> [f32; 4] {
         let mut out = [0.0; 4];
@@ -234,11 +234,11 @@ impl Floats for Avx2 {
         let last = stride.checked_mul(LANES - 1).and_then(|at| at.checked_add(16));
         assert!(last.is_some_and(|last| last <= rows.len()), "16 rows, {stride} apart, of {} bytes", rows.len());
         let mut out = [[0; 32]; 8];
-        // SAFETY: `self` proves that the machine has AVX2; row i is loaded from 16 bytes from i * stride on, of which those of the
-        // last row end within `rows`; stores are of 32 bytes each.
+        // SAFETY: `self` proves that the machine has AVX2. Row i is loaded from the 16 bytes at i * stride; the last
+        // row ends within `rows`. Stores have 32 bytes each.
         unsafe {
             let mut a = [_mm256_setzero_si256(); 8];
-            // A row beside the one eight below: what follows stays in halves.
+            // Each row is paired with the row eight below, so that the following steps stay within halves.
             for (i, a) in a.iter_mut().enumerate() {
                 let low = _mm_loadu_si128(rows.as_ptr().add(i * stride).cast());
                 let high = _mm_loadu_si128(rows.as_ptr().add((i + 8) * stride).cast());
@@ -292,7 +292,7 @@ fn transpose8(_isa: Avx2, a: [__m256; 8]) -> [__m256; 8] {
     d
 }
 
-/// The same, in the order of the source: what the compiler reorders needs more registers than there are.
+/// The same, in the order of the source: the order of the compiler would need more registers than there are.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(mut sums: __m256) -> __m256 {

@@ -5,7 +5,8 @@ use super::Floats;
 use crate::isa::{Avx512, F16x, LANES};
 use std::arch::x86_64::*;
 
-/// A method of one instruction, or of some that need nothing but the set. The comment holds for all of them.
+/// A method with one or more instructions that require only the instruction set. The SAFETY comment applies to all of
+/// them.
 macro_rules! simply {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)+) => {$(
         #[inline(always)]

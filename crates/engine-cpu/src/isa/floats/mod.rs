@@ -1,4 +1,4 @@
-//! 16 floats, and 16 doubles where single precision is not enough: what every set does with them.
+//! Operations of every instruction set on 16 floats, and on 16 doubles where single precision is not sufficient.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,13 +18,13 @@ pub trait Floats: Isa {
     type Part: Copy;
     /// Parts of 16 floats.
     const PARTS: usize;
-    /// Vectors that registers hold at once, beside some to work with.
+    /// The number of vectors that fit in registers, in addition to working registers.
     const SUMS: usize;
-    /// Whether nearly all machines of the platform have another set. Kernels of this one are then compiled for one row at a time
-    /// only, because each shape takes long to compile.
+    /// Whether nearly all machines of the platform have another set. Kernels of this one are then compiled for one row
+    /// at a time only, because each shape takes long to compile.
     const RARE: bool = false;
 
-    /// Lanes as they lie in memory.
+    /// Loads lanes from memory.
     fn floats(self, lanes: &F16x) -> Self::F;
     /// The lanes.
     fn lanes(self, a: Self::F) -> F16x;
@@ -82,7 +82,7 @@ pub trait Floats: Isa {
     /// If there are fewer bytes.
     fn transpose_words(self, rows: &[u8], stride: usize) -> [[u8; 32]; 8];
 
-    /// Lanes as they lie in memory.
+    /// Loads lanes from memory.
     fn doubles(self, lanes: &[f64; LANES]) -> Self::D;
     /// The same double everywhere.
     fn splat_double(self, x: f64) -> Self::D;
@@ -110,7 +110,7 @@ pub trait Floats: Isa {
     /// `c`, to whose part `i` a b is added, rounded once.
     fn fma_part(self, a: Self::Part, b: Self::Part, c: Self::F, i: usize) -> Self::F;
 
-    /// The cache line with this byte will be read soon; where it lies is nothing that could be wrong.
+    /// Prefetches the cache line of this byte, which will be read soon. Any address is valid.
     fn prefetch_line(self, byte: *const u8);
 
     /// The same, but not so soon: into the second cache.

@@ -3,7 +3,7 @@ use crate::isa::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512, Body};
 
-/// What all operations make of these lanes, as bits; NaN are one.
+/// The results of all operations on these lanes, as bits; all NaN are equal.
 #[inline(always)]
 fn all<I: Floats>(isa: I, [a, b, c]: [F16x; 3]) -> Vec<u64> {
     let (x, y, z) = (isa.floats(&a), isa.floats(&b), isa.floats(&c));

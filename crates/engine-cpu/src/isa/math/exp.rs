@@ -6,7 +6,7 @@ use crate::isa::Floats;
 pub(super) const ROUND: f32 = 12_582_912.0;
 /// 9 bits of ln 2, so that small integers times it are exact.
 pub(super) const LN2_HI: f32 = 0.693_359_4;
-/// What it lacks.
+/// The rounding error of the constant above.
 pub(super) const LN2_LO: f32 = -2.121_944_4e-4;
 
 /// e to the power of `x`, with an error below 1 unit in the last place; 0 below -87, where the result would soon be
@@ -22,7 +22,7 @@ pub(crate) fn exp<I: Floats>(isa: I, x: I::F) -> I::F {
     isa.below(x, isa.splat_float(-87.0), isa.splat_float(0.0), power)
 }
 
-/// To the nearest integer, for what is far below 2^22.
+/// Rounds values far below 2^22 to the nearest integer.
 #[inline(always)]
 pub(super) fn round<I: Floats>(isa: I, x: I::F) -> I::F {
     let by = isa.splat_float(ROUND);

@@ -1,5 +1,5 @@
-//! Elementary functions of 16 floats: one source for all sets, with the same bits. References of the tests are those of
-//! `inkstone_tensor::math`.
+//! Elementary functions of 16 floats: one source for all instruction sets, with the same bits. The tests compare them
+//! with `inkstone_tensor::math`.
 
 mod exp;
 mod pow;

@@ -5,8 +5,8 @@ use crate::isa::{F16x, Floats};
 use inkstone_tensor::math;
 use std::f64::consts::LN_2;
 
-/// `x` to the power of `y`, with an error below 1 unit in the last place. What is no
-/// positive finite number is raised by definition, lane by lane.
+/// `x` to the power of `y`, with an error below 1 unit in the last place. Lanes that are not positive finite numbers
+/// are computed with the definition, one by one.
 #[inline(always)]
 pub(crate) fn pow<I: Floats>(isa: I, x: I::F, y: I::F) -> I::F {
     let exponent = isa.wide_product(isa.widen(y), log2(isa, x));
@@ -48,7 +48,7 @@ fn log2<I: Floats>(isa: I, x: I::F) -> I::D {
     isa.wide_fma(sum, scale, isa.widen(e))
 }
 
-/// With the lanes that are no positive numbers to a finite power raised by definition.
+/// The result, with the lanes other than positive numbers to a finite power computed with the definition.
 #[inline(never)]
 fn one_by_one(x: &F16x, y: &F16x, mut found: F16x) -> F16x {
     for ((found, x), y) in found.iter_mut().zip(x).zip(y) {

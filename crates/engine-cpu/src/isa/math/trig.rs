@@ -6,9 +6,9 @@ use inkstone_tensor::math;
 
 /// Adding it rounds to an integer: 1.5 * 2^52.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-/// pi / 2 as the nearest double and what it lacks.
+/// pi / 2 as the nearest double and its rounding error.
 const HALF_PI: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17];
-/// Up to here the reduction is good; what is beyond is done one by one.
+/// The largest argument with an accurate reduction; larger ones are computed one by one.
 const LARGEST: f64 = (1u64 << 30) as f64;
 
 /// Sine and cosine of 16 angles in radians, with errors below 1.5 units in the last place of a float.
@@ -51,7 +51,7 @@ pub(crate) fn sin_cos<I: Floats>(isa: I, angles: &[f64; LANES]) -> [I::F; 2] {
     if plain { [s, c] } else { one_by_one(angles, [isa.lanes(s), isa.lanes(c)]).map(|lanes| isa.floats(&lanes)) }
 }
 
-/// To the nearest integer, for what is far below 2^51.
+/// Rounds values far below 2^51 to the nearest integer.
 #[inline(always)]
 fn nearest<I: Floats>(isa: I, x: I::D) -> I::D {
     let by = isa.splat_double(ROUND);

@@ -22,7 +22,7 @@ impl Pairs for Avx512Bf16 {
 
     #[inline(always)]
     fn add_pairs(self, a: __m512i, b: __m512i, sums: __m512) -> __m512 {
-        // SAFETY: `self` proves that the machine has BF16; 64 bytes are 32 BF16, whatever they are.
+        // SAFETY: `self` proves that the machine has BF16. Any 64 bytes are 32 BF16 numbers.
         unsafe {
             let (a, b) = (std::mem::transmute::<__m512i, __m512bh>(a), std::mem::transmute::<__m512i, __m512bh>(b));
             _mm512_dpbf16_ps(sums, a, b)

@@ -1,4 +1,4 @@
-//! Pairs of BF16 times pairs of BF16, added to 16 sums in f32: what `vdpbf16ps` of AVX-512 does, and what that is in plain
+//! Products of pairs of BF16, added to 16 sums in f32: the instruction `vdpbf16ps` of AVX-512, and the same in plain
 //! Rust.
 
 #[cfg(target_arch = "x86_64")]
@@ -9,17 +9,17 @@ use super::{Floats, Isa};
 
 /// 16 lanes of two BF16 each: lane i has elements 2 i and 2 i + 1.
 ///
-/// To each sum the product of the second elements is added first, by one fused multiply-add, then that of the first ones.
-/// Both are rounded to nearest, and numbers below the smallest normal one are zero: factors, sums and results.
+/// The product of the second elements is added to each sum first, by one fused multiply-add, then the product of the
+/// first elements. Both are rounded to nearest. Factors, sums and results below the smallest normal number are zero.
 pub trait Pairs: Isa {
     /// The set that sums are of.
     type Set: Floats;
     /// 32 BF16.
     type P: Copy;
 
-    /// What it includes.
+    /// The instruction set that it includes.
     fn set(self) -> Self::Set;
-    /// As they lie in memory.
+    /// Loads pairs from memory.
     fn pairs(self, bytes: &[u8; 64]) -> Self::P;
     /// Adds products of pairs.
     fn add_pairs(self, a: Self::P, b: Self::P, sums: <Self::Set as Floats>::F) -> <Self::Set as Floats>::F;

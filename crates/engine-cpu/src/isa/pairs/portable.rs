@@ -29,7 +29,7 @@ fn add(a: f32, b: f32, sum: f32) -> f32 {
     flushed(flushed(a).mul_add(flushed(b), flushed(sum)))
 }
 
-/// Zero, with its sign, for what is smaller than normal numbers.
+/// Replaces numbers smaller than normal ones with zero of the same sign.
 #[inline(always)]
 fn flushed(x: f32) -> f32 {
     if x.is_subnormal() { 0f32.copysign(x) } else { x }

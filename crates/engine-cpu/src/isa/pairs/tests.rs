@@ -7,7 +7,7 @@ fn the_second_product_is_added_first_each_is_rounded_and_small_numbers_are_zero(
     let pair = |a: f32, b: f32| Portable.pairs(&bytemuck::cast([[bf16(a), bf16(b)]; 16]));
     let add = |a: [f32; 2], b: [f32; 2], sum: f32| Portable.add_pairs(pair(a[0], a[1]), pair(b[0], b[1]), [sum; 16])[0];
     let large = (1 << 24) as f32;
-    // 1 is lost beside 2^24, unless that is gone by then.
+    // 1 is lost when it is added to 2^24, unless 2^24 has cancelled before.
     assert_eq!(add([1.0, -large], [1.0, 1.0], large), 1.0);
     assert_eq!(add([-large, 1.0], [1.0, 1.0], large), 0.0);
     assert_eq!(add([1e-40, 0.0], [1e38, 0.0], 0.0), 0.0);

@@ -26,8 +26,8 @@ const BOTH: Range<usize> = 0..2;
 /// Rows whose sums of both halves registers hold.
 const MOST: usize = 4;
 
-/// The same for some k. Written out: loops of this size are not always unrolled, and places of registers and shifts must be
-/// known.
+/// The same for some k. Written out: loops of this size are not always unrolled, and places of registers and shifts
+/// must be known.
 macro_rules! steps {
     ($k:ident in $($n:literal)* => $body:block) => {$({
         let $k: usize = $n;
@@ -72,8 +72,8 @@ impl Words for Avx2 {
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [W; 4] {
         assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));
-        // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from no place beyond the last row's, which
-        // was checked.
+        // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from no place beyond the last row's,
+        // which was checked.
         unsafe {
             let mut out = [[_mm256_setzero_si256(); 4]; 2];
             for (half, out) in out.iter_mut().enumerate() {
@@ -260,9 +260,10 @@ impl Words for Avx2 {
 }
 
 impl Avx2 {
-    /// Products of bytes of few bits are added in 16 bits, as many as fit, and widened then. Of larger ones none fit: they go
-    /// as nibbles, or are widened first, which is less work for one or two rows. What is widened comes times a factor, in both halves
-    /// of a word, which is 1 for large ones. Sums that may wrap begin with `begin`.
+    /// Products of bytes with few bits are added in 16 bits, as many as fit, and then widened. Products of larger bytes
+    /// do not fit: they are split into nibbles, or widened first, which is less work for one or two rows. Widening
+    /// multiplies by a factor in both halves of a word, which is 1 for large bytes. Sums that may wrap begin with
+    /// `begin`.
     #[inline(always)]
     fn panel_dots<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -366,8 +367,8 @@ impl Avx2 {
         sums
     }
 
-    /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is widened
-    /// after four.
+    /// Products of bytes, times the first or the second factor. Vectors wait in registers, not sums: each of 16 bits is
+    /// widened after four.
     #[inline(always)]
     fn runs<const BITS: u32, const OFFSET: u32, const N: usize>(
         self,
@@ -423,7 +424,7 @@ impl Avx2 {
         if of.wrap() || of.count <= fit(of.bits) { sums } else { self.add_products(BOTH, sums, dots[1], factor) }
     }
 
-    /// Sums of pairs of products in 16 bits: of these, added to others but for the first.
+    /// Sums of pairs of products in 16 bits, added to the earlier sums except for the first.
     #[inline(always)]
     fn short_dot(self, halves: Range<usize>, sums: W, first: bool, w: W, x: u32) -> W {
         let x = self.splat(x);
@@ -438,8 +439,8 @@ impl Avx2 {
         out
     }
 
-    /// Pairs of products of bytes with a sign, none of which is -128: the signs of `x` go to them, so that two products, of 127 times
-    /// 127 at most, fit into 16 bits.
+    /// Pairs of products of bytes with a sign, none of which is -128: the signs of `x` go to them, so that two
+    /// products, of 127 times 127 at most, fit into 16 bits.
     #[inline(always)]
     fn signed(self, w: W, x: W) -> W {
         let mut out = w;
@@ -450,7 +451,8 @@ impl Avx2 {
         out
     }
 
-    /// The same with 128 subtracted from each byte of `w`, whose signs go to those of `x`: 128 times 127 at most.
+    /// The same with 128 subtracted from each byte of `w`. The signs are moved to the bytes of `x`, so that products
+    /// are at most 128 times 127.
     #[inline(always)]
     fn less_128(self, w: W, x: W) -> W {
         let mut out = w;
@@ -475,7 +477,8 @@ impl Avx2 {
         out
     }
 
-    /// Adds products that are all made before: Zen 3 takes 3 to 5% less time so than for products and sums in turns, beside loads.
+    /// Adds products that are all computed first: on Zen 3 this takes 3 to 5% less time than products and sums in turn,
+    /// next to loads.
     #[inline(always)]
     fn add_in_order(self, add: unsafe fn(__m256i, __m256i) -> __m256i, sums: W, products: W) -> W {
         // SAFETY: `self` proves that the machine has AVX2, and `add` is an addition of it.
@@ -501,7 +504,7 @@ impl Avx2 {
         unsafe { [_mm256_srai_epi16::<8>(a[0]), _mm256_srai_epi16::<8>(a[1])] }
     }
 
-    /// The bytes with these numbers of each quarter of a vector, 0 for those of -1.
+    /// Selects the bytes with these indices in each quarter of a vector; -1 selects 0.
     #[inline(always)]
     fn shuffled(self, a: W, order: [i8; 16]) -> W {
         // SAFETY: `self` proves that the machine has AVX2; 16 bytes are loaded from 16.
@@ -534,7 +537,7 @@ const fn run(bits: u32, offset: u32, count: usize) -> usize {
     if wraps(bits, offset, count) { count } else { fit(bits) }
 }
 
-/// The same, in the order of the source: what the compiler reorders needs more registers than there are.
+/// The same, in the order of the source: the order of the compiler would need more registers than there are.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(mut sum: __m256i) -> __m256i {
@@ -543,7 +546,7 @@ fn in_order(mut sum: __m256i) -> __m256i {
     sum
 }
 
-/// The same for both halves of a vector, before which nothing of what comes behind is done.
+/// The same for both halves of a vector. No later operation is moved before it.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn both_in_order([mut low, mut high]: W) -> W {

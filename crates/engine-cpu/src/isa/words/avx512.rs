@@ -5,7 +5,8 @@ use super::{Products, Quads, Words, byte_factors};
 use crate::isa::{Avx512, Set};
 use std::arch::x86_64::*;
 
-/// A method of one instruction, or of some that need nothing but the set. The comment holds for all of them.
+/// A method with one or more instructions that require only the instruction set. The SAFETY comment applies to all of
+/// them.
 macro_rules! simply {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)+) => {$(
         #[inline(always)]
@@ -22,8 +23,8 @@ impl Words for Avx512 {
     type Dots = __m512i;
 
     const DIRECT: usize = 8;
-    /// With two panels as many sums of words and of floats, and some weights: 32 registers. 12 rows by one panel would load as
-    /// much as they multiply, which takes longer on some processors.
+    /// With two panels as many sums of words and of floats, and some weights: 32 registers. 12 rows by one panel would
+    /// load as much as they multiply, which takes longer on some processors.
     const SIDE: usize = 6;
     const PANELS: usize = 2;
     const WHOLE: usize = 16;
@@ -78,7 +79,8 @@ impl Words for Avx512 {
         dots
     }
 
-    /// Written out for one panel: what unpacks vectors must know which they are, and the compiler leaves loops of this size.
+    /// Unrolled for one panel: the code that unpacks vectors needs constant indices, and the compiler does not unroll
+    /// loops of this size.
     #[inline(always)]
     fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
@@ -121,8 +123,8 @@ impl Words for Avx512 {
     #[inline(always)]
     fn turn(self, rows: &[u8], stride: usize) -> [__m512i; 4] {
         assert!(stride.checked_mul(15).and_then(|last| last.checked_add(16)).is_some_and(|end| end <= rows.len()));
-        // SAFETY: `self` proves that the machine has AVX-512 F; 16 bytes are loaded from no place beyond the last row's,
-        // which was checked.
+        // SAFETY: `self` proves that the machine has AVX-512 F; 16 bytes are loaded from no place beyond the last
+        // row's, which was checked.
         unsafe {
             let mut v = [_mm512_setzero_si512(); 4];
             for (j, v) in v.iter_mut().enumerate() {
@@ -140,8 +142,8 @@ impl Words for Avx512 {
     }
 }
 
-/// The same, in the order of the source: the compiler would put all products behind what is asked for, and what they take into
-/// memory.
+/// The same, in the order of the source: the compiler would move all products after the prefetches, and spill their
+/// operands to memory.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn in_order(mut sum: __m512i) -> __m512i {

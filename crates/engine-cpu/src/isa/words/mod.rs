@@ -1,4 +1,4 @@
-//! What products of bytes are made of: 16 words of 32 bits, also seen as 64 bytes.
+//! The operations for products of bytes: vectors of 16 words of 32 bits, also used as 64 bytes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -9,7 +9,8 @@ mod portable;
 use super::Floats;
 use std::ops::Range;
 
-/// The 32 columns of a group: eight vectors of words, each made where it is used, since not every set has registers for all.
+/// The 32 columns of a group: eight vectors of words, each made where it is used, since not every set has registers for
+/// all.
 pub trait Quads<I: Words>: Copy {
     /// Whether there are [`Quads::signed`] ones.
     const SIGNED: bool = false;
@@ -32,20 +33,21 @@ impl<I: Words> Quads<I> for &[[u8; 64]; 8] {
     }
 }
 
-/// What is summed: products of some vectors with activations, which are of -127 to 127.
+/// Parameters of a sum: products of some vectors with activations, which are from -127 to 127.
 #[derive(Clone, Copy)]
 pub struct Products {
     /// All values are below 2 to the power of this.
     pub bits: u32,
-    /// What is subtracted from each value: sums begin with what that adds.
+    /// The offset that is subtracted from each value. Sums begin with its total contribution.
     pub offset: u32,
-    /// Vectors: eight, those of a group, or four.
+    /// The number of vectors: eight for a group, or four.
     pub count: usize,
 }
 
 impl Products {
-    /// Whether sums of products of 16 bits, two of a word, are right in the end if they begin with what the offset adds: what they are
-    /// then fits into 16 bits, and so do two products of a value without the offset. On the way sums may wrap.
+    /// Whether sums of products in 16 bits, two per word, are correct at the end if they begin with the contribution of
+    /// the offset: the final sums fit in 16 bits, and so do two products of a value without the offset. Intermediate
+    /// sums may wrap.
     pub const fn wrap(self) -> bool {
         const MOST: u32 = i16::MAX as u32;
         let value = (1 << self.bits) - 1;
@@ -65,36 +67,39 @@ pub trait Words: Floats {
     /// Rows of a step up to which each group of a weight is unpacked into registers and used at once; more go through
     /// memory. 8 at most.
     const DIRECT: usize;
-    /// Rows of a step that products do side by side, if there are as many: with [`Words::PANELS`], what registers hold. 6 at most.
+    /// Rows of a step that products do side by side, if there are as many: with [`Words::PANELS`], what registers hold.
+    /// 6 at most.
     const SIDE: usize;
     /// Panels of a weight that these rows go through together, so that each word of a row is loaded once for all.
     const PANELS: usize;
-    /// How many [`Words::Dots`] registers hold while several groups are unpacked at once, so that memory is read in order.
+    /// How many [`Words::Dots`] registers hold while several groups are unpacked at once, so that memory is read in
+    /// order.
     const WHOLE: usize;
-    /// Whether the sums of floats of so many rows stay in registers while groups are added, beside those of words.
+    /// Whether the float sums of this number of rows stay in registers while groups are added, in addition to the word
+    /// sums.
     const KEEPS: bool;
     /// Whether one or two rows can go through several panels of a weight side by side, a piece of each in turns.
     const STREAMS: bool;
-    /// Whether one or two rows ask for weights without a look at where they should come: into the first cache alone. It takes
-    /// instructions, and there are none to spare.
+    /// Whether one or two rows prefetch weights only into the first cache, without choosing a cache level. The choice
+    /// takes instructions, and there are none to spare.
     const ONCE: bool;
     /// Bits of values from which on many rows take them as numbers of 16 bits, two in a word: see [`Words::wide_dots`].
     const WIDE: u32;
 
-    /// Whether products are added in 16 bits where that is right, see [`Products::wrap`]: then a word of what sums begin with has
-    /// the offset's part of bytes 0 and 1 in its low half, that of 2 and 3 in the upper.
+    /// Whether products are added in 16 bits where this is correct, see [`Products::wrap`]. Then the initial word of a
+    /// sum has the contribution of bytes 0 and 1 in its lower half, and of bytes 2 and 3 in its upper half.
     const SHORT: bool;
     /// Whether the code of sums of products depends on the number of bits of the values: see [`Words::dots`].
     const BY_BITS: bool;
     /// See [`Set::has_block_sums`](super::Set::has_block_sums).
     const BLOCK_SUMS: bool;
 
-    /// Words as they lie in memory.
+    /// Loads words from memory.
     fn load(self, bytes: &[u8; 64]) -> Self::W;
-    /// Words as they lie in memory.
+    /// The words as bytes in memory.
     fn bytes(self, a: Self::W) -> [u8; 64];
-    /// Four words of each of 16 rows, which begin `stride` bytes apart: vector i has word i of each row. Panics if there
-    /// are fewer bytes.
+    /// Four words of each of 16 rows, which begin `stride` bytes apart: vector i has word i of each row. Panics if
+    /// there are fewer bytes.
     fn turn(self, rows: &[u8], stride: usize) -> [Self::W; 4];
     /// The same word everywhere.
     fn splat(self, word: u32) -> Self::W;
@@ -117,13 +122,14 @@ pub trait Words: Floats {
     /// Each byte, which is below 16, replaced by the table's.
     fn lookup(self, table: &[u8; 16], a: Self::W) -> Self::W;
 
-    /// Adds to word i the products of the bytes 4 i .. 4 i + 4 of `w`, without sign, with the four of `x`, which have one
-    /// and are not -128. Exact: nothing saturates, and sums wrap.
+    /// Adds to word i the products of the bytes 4 i .. 4 i + 4 of `w`, without sign, with the four of `x`, which have
+    /// one and are not -128. Exact: nothing saturates, and sums wrap.
     fn dot(self, sums: Self::W, w: Self::W, x: u32) -> Self::W;
 
-    /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an offset.
+    /// Whether [`Words::add_dot`] is as good with values of so many bits that stand so many bits too far up, without an
+    /// offset.
     fn left(self, bits: u32, up: u32) -> bool;
-    /// What [`Words::add_dot`] begins with: this word everywhere, what an offset adds.
+    /// The initial sums of [`Words::add_dot`]: this word in all lanes, which is the contribution of an offset.
     fn begin_dots(self, begin: u32) -> Self::Dots;
     /// [`Words::dot`] of vector `k` of them, the first one being 0.
     fn add_dot(self, dots: Self::Dots, of: Products, k: usize, w: Self::W, x: u32) -> Self::Dots;
@@ -135,8 +141,9 @@ pub trait Words: Floats {
         self.mul(self.signed_byte(a, at), self.end_dots(dots, of))
     }
 
-    /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds to `sums[p][n]` those of quad k with `x[k][n]`. All
-    /// bytes of `w` are below 2 to the power of `BITS`, so that some sets can add products before they widen them.
+    /// [`Words::dot`] of all `w` of `P` panels with the words of `N` rows: adds the products of quad k with `x[k][n]`
+    /// to `sums[p][n]`. All bytes of `w` are below 2 to the power of `BITS`, so that some sets can add products before
+    /// they widen them.
     #[inline(always)]
     fn dots<const BITS: u32, const N: usize, const P: usize>(
         self,
@@ -165,8 +172,8 @@ pub trait Words: Floats {
         quads
     }
 
-    /// [`Words::dots`] with `OFFSET` subtracted from all bytes of `w`; `begin` is what that adds to the sums: a set uses what
-    /// suits it.
+    /// [`Words::dots`] with `OFFSET` subtracted from all bytes of `w`; `begin` is what that adds to the sums: a set
+    /// uses what suits it.
     #[inline(always)]
     fn offset_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
@@ -177,7 +184,8 @@ pub trait Words: Floats {
         self.dots::<BITS, N, P>([self.splats(OFFSET > 0, begin); P], w, x)
     }
 
-    /// Bytes 0 and 2 of each word as halves of 16 bits of a word, then bytes 1 and 3, with `offset` subtracted from each.
+    /// Bytes 0 and 2 of each word as halves of 16 bits of a word, then bytes 1 and 3, with `offset` subtracted from
+    /// each.
     #[inline(always)]
     fn wide(self, w: Self::W, offset: u32) -> [Self::W; 2] {
         let (byte, offset) = (self.splat(0xff), self.splat(offset));
@@ -190,8 +198,8 @@ pub trait Words: Floats {
         wide
     }
 
-    /// [`Words::dot`] of numbers of 16 bits, two in a word, that have a sign and come from [`Words::wide`]: sums of word k of `w` with
-    /// `x[k][n]`.
+    /// [`Words::dot`] of numbers of 16 bits, two in a word, that have a sign and come from [`Words::wide`]: sums of
+    /// word k of `w` with `x[k][n]`.
     #[inline(always)]
     fn wide_dots<const N: usize>(self, w: &[[u8; 64]; 16], x: &[[u32; N]; 16]) -> [Self::W; N] {
         let mut sums = [self.splat(0); N];
@@ -212,9 +220,9 @@ pub trait Words: Floats {
         a
     }
 
-    /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`, times
-    /// the first and the second factor, of those `rows` of `N`; exact, and a zero has no sign. `begin` is what the offset adds
-    /// to both sums.
+    /// The sums of the first and of the last four [`Words::dot`]s, with `OFFSET` subtracted from all bytes of `w`,
+    /// times the first and the second factor, for the rows `rows` of `N`; exact, and a zero has no sign. `begin` is the
+    /// contribution of the offset to both sums.
     #[inline(always)]
     fn scaled_dots<const BITS: u32, const OFFSET: u32, const N: usize, const P: usize>(
         self,
@@ -225,7 +233,7 @@ pub trait Words: Floats {
         begin: [&[u32; N]; 2],
     ) -> [[Self::F; N]; P] {
         let mut sums = [[self.splat_float(0.0); N]; P];
-        // Written out: what unpacks vectors should know which they are.
+        // Unrolled, so that the code that unpacks vectors has constant indices.
         macro_rules! half {
             ($half:literal: $($k:literal)*) => {{
                 let mut dots = [self.splats::<N>(OFFSET > 0, begin[$half]); P];
@@ -237,8 +245,8 @@ pub trait Words: Floats {
                         }
                     }
                 })*
-                // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits): products of words
-                // take longer than both.
+                // As floats, which is exact (16 values of 6 bits and a sign times 127 times 128 twice: 24 bits):
+                // products of words take longer than both.
                 for p in 0..P {
                     let factor = self.to_floats(factors[p][$half]);
                     for n in rows.clone() {

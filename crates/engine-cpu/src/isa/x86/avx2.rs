@@ -15,7 +15,7 @@ fn run<B: Body>(body: B) -> B::Output {
 }
 
 impl Avx2 {
-    /// What AVX-512 includes.
+    /// The instruction set that AVX-512 includes.
     #[inline(always)]
     pub(super) fn of_avx512(_: super::Avx512) -> Avx2 {
         Avx2(())

@@ -12,14 +12,14 @@ pub struct Avx512(());
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512Bf16(());
 
-/// See that of AVX2.
+/// See the function for AVX2.
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 #[inline(never)]
 fn run<B: Body>(body: B) -> B::Output {
     body.call()
 }
 
-/// See that of AVX2.
+/// See the function for AVX2.
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 #[inline(never)]
 fn run_bf16<B: Body>(body: B) -> B::Output {
@@ -27,7 +27,7 @@ fn run_bf16<B: Body>(body: B) -> B::Output {
 }
 
 impl Avx512 {
-    /// What it includes.
+    /// The instruction set that it includes.
     #[inline(always)]
     pub(in crate::isa) fn avx2(self) -> Avx2 {
         Avx2::of_avx512(self)
@@ -53,7 +53,7 @@ impl Isa for Avx512 {
 }
 
 impl Avx512Bf16 {
-    /// What it includes.
+    /// The instruction set that it includes.
     #[inline(always)]
     pub(in crate::isa) fn avx512(self) -> Avx512 {
         Avx512(())

@@ -10,23 +10,23 @@ use inkstone_tensor::DType;
 /// Queries up to which keys and values are decoded in registers, once for each tile of them, and not into memory.
 const FEW: usize = 2 * QUERIES;
 
-/// What is made of a block; columns beyond a head have any values, which nobody reads.
+/// The converted rows of a block. Columns beyond a head have arbitrary values, which are not read.
 pub(super) struct Block<'f> {
     /// By d: the keys of 64 positions, as floats or in half precision.
     keys: &'f mut [f32],
     /// Whether keys are decoded in registers.
     halves: bool,
-    /// By position: where they are decoded, or do not lie together.
+    /// The values by position, if they are decoded or not contiguous.
     values: &'f mut [f32],
     /// Whether values are decoded in registers.
     direct: bool,
-    /// 16 rows of keys: as floats, or of 16 bits a value where they do not lie together.
+    /// 16 rows of keys: as floats, or with 16 bits per value if they are not contiguous.
     rows: &'f mut [f32],
     /// A row of a cache.
     room: &'f mut [f32],
 }
 
-/// How the head of a KV head lies, and how it is read.
+/// The layout of a KV head, and the form in which it is read.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
     dtype: DType,
@@ -83,7 +83,7 @@ impl<'f> Block<'f> {
         }
     }
 
-    /// From rows of 16 bits a value, which stay so if they are kept.
+    /// From rows with 16 bits per value, which keep this form if they are stored.
     #[inline(always)]
     fn turn_words<I: Floats, const HALF: bool, const KEEP: bool>(&mut self, isa: I, format: Format, runs: &[Run]) {
         let stride = 2 * format.padded();
@@ -173,7 +173,7 @@ impl<'f> Block<'f> {
         }
     }
 
-    /// The rows of the values: as they lie in the cache, or in memory of their own.
+    /// The rows of the values, in the cache or in separate memory.
     pub(super) fn values<'c>(&'c self, format: Format, runs: &'c [Run]) -> Rows<'c> {
         let own = bytemuck::cast_slice(self.values);
         match self.direct {

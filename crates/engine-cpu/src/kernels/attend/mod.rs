@@ -1,7 +1,8 @@
-//! Causal attention in blocks of 64 positions with an online softmax in the order of blocks, in segments of 2,048 positions
-//! that are merged in their order. Blocks and segments begin at absolute positions, so a row gives the same bits in any
-//! chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of 16 lanes that
-//! is folded after each block. Queries of one KV head go through a block together, a few at a time in registers.
+//! Causal attention in blocks of 64 positions with an online softmax in the order of blocks, in segments of 2,048
+//! positions that are merged in their order. Blocks and segments begin at absolute positions, so a row gives the same
+//! bits in any chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of
+//! 16 lanes that is folded after each block. Queries of one KV head go through a block together, a few at a time in
+//! registers.
 
 mod block;
 mod seen;
@@ -127,8 +128,8 @@ impl<'a> Head<'a> {
         self.formats[1].padded() / LANES
     }
 
-    /// What the queries of rows of one sequence see; `floats` are as many as [`Head::floats`] says. A separate function, which
-    /// several kernels share.
+    /// Computes the attention of the queries of rows of one sequence. `floats` must have [`Head::floats`] values. A
+    /// separate function, which several kernels share.
     #[inline(always)]
     pub(super) fn attend<'f, I: Floats>(
         &self,
@@ -158,7 +159,7 @@ impl<'a> Head<'a> {
         let caches = [&self.caches[0], &self.caches[1]];
         let end = rows.iter().map(|r| r.position as usize + 1).max().unwrap_or(0);
         let positions = |begin: usize| begin..end.min(begin + BLOCK);
-        // Those of a block, and of the next, in turns.
+        // The rows of a block and of the next block, in turn.
         let mut found = [BlockRows::none(), BlockRows::none()];
         found[0].find(caches, places, positions(0))?;
         let into = isa::far().keys(rows.len());
@@ -170,7 +171,7 @@ impl<'a> Head<'a> {
             for begin in (from..end.min(from + SEGMENT)).step_by(BLOCK) {
                 let at = begin / BLOCK % 2;
                 found[1 - at].find(caches, places, positions(begin + BLOCK))?;
-                // What lies together is asked for while tiles compute.
+                // Contiguous rows are prefetched while tiles compute.
                 for (cache, runs) in self.caches.iter().zip([found[1 - at].keys(), found[1 - at].values()]) {
                     if cache.is_apart() {
                         ask(isa, runs, into);
@@ -267,14 +268,14 @@ impl Sight<'_, '_> {
         (self.rows[row].position as usize + 1).saturating_sub(self.begin).min(BLOCK)
     }
 
-    /// Keys and values to be asked for while tiles compute: those that lie together.
+    /// The contiguous keys and values, to be prefetched while tiles compute.
     fn next(&self, caches: &[HeadRows; 2]) -> [Next<'_>; 2] {
         let of = |cache: &HeadRows, runs| Next { runs: if cache.is_apart() { &[] } else { runs }, into: self.into };
         [of(&caches[0], self.following.keys()), of(&caches[1], self.following.values())]
     }
 }
 
-/// What tiles of queries have in common in a block.
+/// The shared inputs of tiles of queries in a block.
 struct Call<'c, 'a> {
     head: &'c Head<'a>,
     block: &'c Block<'c>,
@@ -315,7 +316,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
         block.scores(isa, x, queries.dim, keys, &mut weights);
         let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
         let weights = weights.as_flattened().as_flattened();
-        // What all of them see, then what only some do.
+        // First the positions that all of them see, then the positions that only some see.
         let vectors = head.vectors();
         let sums: &mut [F16x] = &mut seen.sums[first * vectors..][..Q * vectors];
         let all = counts.iter().copied().min().unwrap_or(0);
@@ -335,7 +336,7 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
     }
 }
 
-/// What only one query of a tile sees.
+/// The positions that only one query of a tile sees.
 struct Rest<'c, I> {
     isa: I,
     block: &'c Block<'c>,

@@ -1,4 +1,4 @@
-//! What queries have seen so far: online softmax (Milakov and Gimelshein 2018).
+//! The state of queries over the positions so far: online softmax (Milakov and Gimelshein 2018).
 
 use super::VECTORS;
 use crate::isa::math::exp;
@@ -90,7 +90,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Adds what a query has seen of a segment. That of the first is taken as it is.
+    /// Merges the state of a query for a segment. The state of the first segment is copied.
     #[inline(always)]
     pub(super) fn merge<I: Floats>(&mut self, isa: I, segment: &Seen, query: usize, is_first: bool) {
         let vectors = self.vectors();
@@ -116,7 +116,8 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What weights by largest scores are worth by others, which are not below them; nothing if there were none.
+/// The factors that convert weights relative to the old largest scores to weights relative to the new ones, which are
+/// not smaller; 0 if there were no old scores.
 #[inline(always)]
 fn shares<I: Floats>(isa: I, maxima: &F16x, by: &F16x) -> F16x {
     let mut shares = isa.lanes(exp(isa, isa.difference(isa.floats(maxima), isa.floats(by))));

@@ -1,5 +1,5 @@
-//! Tiles in registers: some queries times vectors of columns. Each result is one chain of fused multiply-adds, in the order
-//! of d for scores and of positions for values, so the shape of a tile changes no bit.
+//! Tiles in registers: some queries times vectors of columns. Each result is one chain of fused multiply-adds, in the
+//! order of d for scores and of positions for values, so the shape of a tile changes no bit.
 
 use super::VECTORS;
 use crate::isa::{Cache, F16x, Floats};
@@ -14,8 +14,8 @@ pub(super) const fn most<I: Floats>() -> usize {
     if I::RARE { 1 } else { QUERIES }
 }
 
-/// Whether registers hold the sums of that many queries with all vectors of a block, or with as many of columns. If not,
-/// tiles are of one vector.
+/// Whether registers hold the sums of that many queries with all vectors of a block, or with as many of columns. If
+/// not, tiles are of one vector.
 const fn is_wide<I: Floats>() -> bool {
     I::SUMS >= QUERIES * VECTORS
 }
@@ -47,7 +47,7 @@ macro_rules! encoding {
 encoding!(Single, 64, (isa, x) => isa.floats(&bytemuck::pod_read_unaligned::<F16x>(x)));
 encoding!(Half, 32, (isa, x) => isa.halves(x));
 
-/// Rows that lie so many bytes apart.
+/// Rows with a distance in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) bytes: &'a [u8],
@@ -67,8 +67,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows that will be wanted next, and where they come: a tile asks for them while it computes. They lie together in
-/// their runs.
+/// The rows that are needed next, with their cache level: a tile prefetches them while it computes. They are contiguous
+/// within their runs.
 #[derive(Clone, Copy)]
 pub(super) struct Next<'a> {
     pub(super) runs: &'a [Run<'a>],
@@ -80,8 +80,8 @@ impl Next<'_> {
     pub(super) const NONE: Next<'static> = Next { runs: &[], into: Cache::First };
 }
 
-/// The same in some steps, as evenly as can be: a core waits for no more than some twenty lines at a time, and goes on with nothing
-/// else if it is asked for another.
+/// The same divided into steps of nearly equal size: a core can wait for only about twenty lines at a time, and stalls
+/// at a further request.
 struct Ahead<'a> {
     runs: std::slice::Iter<'a, Run<'a>>,
     /// The next line, and how many there are before the next run.
@@ -122,7 +122,8 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// The lines of the next run. If there are none, no step comes that asks. No call, which would have sums leave their registers.
+    /// The lines of the next run. If there are none, no step comes that asks. No call, which would have sums leave
+    /// their registers.
     #[inline(always)]
     fn find(&mut self) {
         match self.runs.next() {
@@ -132,8 +133,8 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Adds to sums, of which each query has `N` vectors, the vectors of all rows from `at` on, times the query's factor of each row.
-/// What `ahead` has is asked for meanwhile.
+/// Adds the vectors of all rows from `at` on, times the factor of the query for each row, to the sums, of which each
+/// query has `N` vectors. Meanwhile it prefetches the lines of `ahead`.
 #[inline(always)]
 fn add_rows<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     isa: I,
@@ -163,8 +164,8 @@ fn add_rows<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     sums
 }
 
-/// Scores of queries with the 64 positions of a block, whose keys lie by d; all have as many d. What is `next` is asked for
-/// meanwhile.
+/// The scores of queries with the 64 positions of a block. The keys are stored by dimension d; all have the same number
+/// of dimensions. Meanwhile it prefetches `next`.
 #[inline(always)]
 pub(super) fn scores<I: Floats, E: Encoding, const Q: usize>(
     isa: I,
@@ -203,8 +204,8 @@ fn scores_at<I: Floats, E: Encoding, const Q: usize, const N: usize>(
     }
 }
 
-/// What queries have seen of the values of a head: `sums` before, plus the rows times their weights. What is `next` is
-/// asked for meanwhile.
+/// The weighted sums of the values of a head: the earlier `sums` plus the rows times their weights. Meanwhile it
+/// prefetches `next`.
 pub(super) struct Values<'a, const Q: usize> {
     pub(super) rows: Rows<'a>,
     /// As many as rows, at least.

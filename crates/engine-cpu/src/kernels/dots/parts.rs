@@ -1,9 +1,10 @@
-//! Many rows of a step where registers hold one part of the sums that a tile has, and so take one after the other.
+//! Many rows of a step, if registers hold only one part of the sums of a tile, so that the parts are computed one after
+//! the other.
 //!
-//! Each line has something of both parts: a tile would pass over all of its lines twice. So lines are turned before, two at a
-//! time: what goes to one part of the sums lies together. Rows of the step are put side by side with it, once a worker; in memory
-//! they often lie a power of two apart, where the first cache has few places for them. A block of the weight is turned once for
-//! many rows of the step.
+//! Each line has values of both parts, so a tile would read all its lines twice. Therefore lines are transposed first,
+//! two at a time, so that the values of each part are contiguous. The rows of the step are arranged side by side at the
+//! same time, once per worker; in memory they are often a power of two apart, where the first cache has few places for
+//! them. A block of the weight is transposed once for many rows of the step.
 
 use super::tile::rest;
 use super::{Activations, Dots, FEW, Line, Rows, SIDE, Terms, evenly};
@@ -19,11 +20,12 @@ const PARTS: usize = 2;
 const COUNT: usize = 3;
 /// So many of these, whose sums wait in memory for the next block.
 const WIDE: usize = 64;
-/// Lines of activations in a block. One part of `COUNT` rows and that of a tile of F16 take 20 KB of the first cache, and 64 rows of
-/// the weight 256 KB of the second.
+/// Lines of activations in a block. One part of `COUNT` rows and one part of a tile of F16 take 20 KB of the first
+/// cache, and 64 rows of the weight take 256 KB of the second.
 const BLOCK: usize = 128;
 
-/// Activations of a step, turned: for each block, for all rows, those side by side the first part of all lines, then the second.
+/// Activations of a step, turned: for each block, for all rows, those side by side the first part of all lines, then
+/// the second.
 #[derive(Default)]
 pub(in crate::kernels) struct Turned {
     lines: Vec<scratch::Line>,
@@ -126,7 +128,7 @@ struct Block<'m> {
 }
 
 impl<T: Terms<LINES>, const LINES: usize> Dots<'_, T, LINES> {
-    /// Everything; `W` rows of the weight lie together.
+    /// Computes all products; `W` rows of the weight are stored together.
     #[inline(always)]
     fn in_parts<const W: usize>(&mut self, x: &[Line], memory: &mut Vec<scratch::Line>) {
         let (count, tiles, lines) = (self.x.count(), self.w.count.div_ceil(SIDE), self.lines());
@@ -237,7 +239,7 @@ fn turn_weights<const W: usize, const LINES: usize>(w: Rows, at: usize, begin: u
     for (r, row) in rows.iter_mut().enumerate().skip(1) {
         *row = w.row(at + r.min(w.count - 1 - at));
     }
-    // What makes a pair of the last line must not be seen: a sum of -0 stays what it is, if -0 is added.
+    // The padding of the last line must have no effect: adding -0 does not change a sum of -0.
     let mut nothing = [0; LINE];
     nothing.chunks_exact_mut(4 / LINES).for_each(|value| value[4 / LINES - 1] = 0x80);
     let last = rows.map(|row| if row.rest.is_empty() { nothing } else { rest(row.rest, 0) });
@@ -281,8 +283,8 @@ fn turn_side<'a, const N: usize, const LINES: usize>(
     }
 }
 
-/// Puts what two lines have of the first part into the first, of the second part into the second. With a line of a weight go
-/// `LINES` of activations; parts take turns in each of these.
+/// Puts what two lines have of the first part into the first, of the second part into the second. With a line of a
+/// weight go `LINES` of activations; parts take turns in each of these.
 #[inline(always)]
 fn turn<const LINES: usize>(lines: [&Line; PARTS], turned: [&mut Line; PARTS]) {
     let size = LINE / LINES / PARTS;

@@ -1,4 +1,4 @@
-//! Rows of a weight, however they lie.
+//! The rows of a weight in any layout.
 
 use super::Line;
 use crate::lines::{self, LINE, LINES4};
@@ -12,7 +12,7 @@ pub(in crate::kernels) struct Rows<'a> {
     /// Bytes of each.
     row: usize,
     pub(super) count: usize,
-    /// Whether they lie in [`LINES4`], or one after the other.
+    /// Whether they are stored in [`LINES4`], instead of one after the other.
     pub(super) lines4: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
         self.row / LINE
     }
 
-    /// Row `i` of rows of which `T` lie together.
+    /// Row `i` of rows that are stored in groups of `T`.
     #[inline(always)]
     pub(super) fn row<const T: usize>(self, i: usize) -> Row<'a, T> {
         let group = &self.bytes[i / T * T * self.row..][..T * self.row];
@@ -57,12 +57,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A row of those of which `T` lie together.
+/// A row of rows that are stored in groups of `T`.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a, const T: usize> {
     /// Whole lines, of all of them.
     pub(super) lines: &'a [[Line; T]],
-    /// What is left of this row.
+    /// The rest of this row.
     pub(super) rest: &'a [u8],
     /// Which of them it is.
     pub(super) at: usize,

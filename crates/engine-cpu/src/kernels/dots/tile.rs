@@ -8,17 +8,18 @@ use std::ops::Range;
 /// Bytes of rows side by side up to which the first cache has room for them, and for those that are asked for.
 const ROOM: usize = 16 << 10;
 
-/// `SIDE` rows of a weight, of which `W` lie together, and `C` of a step.
+/// `SIDE` rows of a weight, stored in groups of `W`, and `C` rows of a step.
 pub(super) struct Tile<'a, T, const W: usize, const C: usize, const LINES: usize> {
     terms: T,
     x: [&'a [u8]; C],
     w: [Row<'a, W>; SIDE],
-    /// Whole lines of activations, as many as go with those of the weight.
+    /// Whole lines of activations, as many as there are lines of the weight.
     values: [&'a [[Line; LINES]]; C],
 }
 
 impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Tile<'a, T, W, C, LINES> {
-    /// Rows of the step from `row` on, and rows of the weight from `at` on: if there are too few, the last is there again.
+    /// Rows of the step from `row` on, and rows of the weight from `at` on: if there are too few, the last is there
+    /// again.
     #[inline(always)]
     pub(super) fn new(terms: T, x: Activations<'a>, row: usize, rows: Rows<'a>, at: usize) -> Self {
         let mut w = [rows.row(at); SIDE];
@@ -33,11 +34,11 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
         Tile { terms, x: given, w, values }
     }
 
-    /// Adds all products; `far`: the rows of the weight after these will be wanted.
+    /// Adds all products; `far`: the rows of the weight after these will be needed.
     ///
-    /// Rows side by side are several streams, short ones, which the processor sees too late: so while these are read, the
-    /// next ones are asked for in the order in which they lie. Rows that lie together are one, of which only some machines want
-    /// to be told.
+    /// Rows side by side are several short streams, which the processor detects too late. So while these rows are read,
+    /// the next ones are prefetched in the order of memory. Rows that are stored together are one stream, for which
+    /// only some machines need prefetches.
     #[inline(always)]
     pub(super) fn add(&self, sums: &mut [[T::Sums; C]; SIDE], far: bool) {
         let bytes = self.w[0].lines.len() * LINE + self.w[0].rest.len();
@@ -66,7 +67,7 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
         self.add_rest(sums);
     }
 
-    /// Adds the products of these lines to a part of sums that lie in memory, or with `first` of nothing.
+    /// Adds the products of these lines to a part of the sums in memory, or with `first` to zero.
     #[inline(always)]
     pub(super) fn add_part<const N: usize>(
         &self,
@@ -128,12 +129,12 @@ impl<'a, T: Terms<LINES>, const W: usize, const C: usize, const LINES: usize> Ti
         lines
     }
 
-    /// Line `i` of those of each row.
+    /// Line `i` of each row.
     #[inline(always)]
     fn line(&self, lines: &[&'a [[Line; W]]; SIDE], i: usize) -> [&'a Line; SIDE] {
         let mut line = [&lines[0][i][0]; SIDE];
         for r in 0..SIDE {
-            // Those of a group lie in their order.
+            // The lines of a group are stored in their order.
             line[r] = &lines[r][i][if W == SIDE { r } else { self.w[r].at }];
         }
         line
@@ -162,7 +163,7 @@ fn put<S: Copy, const C: usize, const N: usize>(some: [[S; C]; SIDE], sums: &mut
     }
 }
 
-/// What number `i` of each is.
+/// Item `i` of each.
 #[inline(always)]
 fn line<'a, L, const C: usize>(lines: &[&'a [L]; C], i: usize) -> [&'a L; C] {
     let mut line = [&lines[0][i]; C];
@@ -196,7 +197,8 @@ fn add<T: Terms<LINES>, const C: usize, const LINES: usize>(
     sums
 }
 
-/// Line `i` of some bytes, with zeros beyond their end. Compiled once, because it is needed only for the last line of a row.
+/// Line `i` of some bytes, with zeros beyond their end. Compiled once, because it is needed only for the last line of a
+/// row.
 #[inline(never)]
 pub(super) fn rest(bytes: &[u8], i: usize) -> Line {
     let mut line = [0; LINE];

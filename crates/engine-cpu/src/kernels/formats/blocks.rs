@@ -1,4 +1,4 @@
-//! What formats are unpacked with.
+//! Functions that unpack formats.
 
 use super::Head;
 use crate::isa::{Floats, Words};
@@ -46,13 +46,13 @@ impl<I: Words> Blocks<'_, I> {
         self.bits(words, n, u32::from_le_bytes([mask; 4]))
     }
 
-    /// Vector `i` of a group whose 16 bytes a row are nibbles: the low ones are the values 0 to 15.
+    /// Vector `i` of a group with 16 bytes of nibbles per row: the low nibbles are the values 0 to 15.
     #[inline(always)]
     pub(super) fn nibbles(self, at: usize, i: usize) -> W<I> {
         self.byte_bits(self.words(at + i % 4 * 64), i as u32 / 4 * 4, 15)
     }
 
-    /// The same with fifth bits, word `i` of which has those of four values in its bits `i`.
+    /// The same with the fifth bits of the values, which are bit `i` of each byte at `fifths`.
     #[inline(always)]
     pub(super) fn with_fifths(self, at: usize, fifths: usize, i: usize) -> W<I> {
         self.with_upper(self.nibbles(at, i), self.byte_bits(self.words(fifths), i as u32, 1), 4)
@@ -86,7 +86,8 @@ impl<I: Words> Blocks<'_, I> {
         self.isa.sub(scale, self.isa.splat(32))
     }
 
-    /// Scales and minima of eight groups of six bits each in the 12 bytes a row from `at` on, as in Q4_K and Q5_K; as bytes.
+    /// Scales and minima of eight groups as bytes, from the six-bit values in the 12 bytes per row at `at`, as in Q4_K
+    /// and Q5_K.
     #[inline(always)]
     pub(super) fn six_bits(self, at: usize) -> [[W<I>; 4]; 2] {
         let (first, second, third) = (self.words(at), self.words(at + 64), self.words(at + 128));

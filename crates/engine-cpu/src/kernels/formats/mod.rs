@@ -1,5 +1,5 @@
-//! Every format of quantised weights as bytes without sign, an integer offset and scales: what the one product of bytes
-//! takes. They are read from panels (see `panel`), 16 rows at a time.
+//! Every format of quantised weights as unsigned bytes, an integer offset and scales, the operands of the product of
+//! bytes. They are read from panels (see `panel`), 16 rows at a time.
 
 mod blocks;
 mod table;
@@ -13,24 +13,25 @@ use inkstone_tensor::DType;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Of 32 columns of 16 rows, which are d (q - offset) scale + m minimum, all but q. Scale and minimum are of 16 values each,
-/// lanes are rows.
+/// Of 32 columns of 16 rows, which are d (q - offset) scale + m minimum, all but q. Scale and minimum are of 16 values
+/// each, lanes are rows.
 #[derive(Clone, Copy)]
 pub(super) struct Scales<I: Words> {
     pub d: I::F,
     pub m: I::F,
-    /// If scales are of 16 values, as [`Words::factors`]; so are minima. With [`Format::WHOLE`] scales always are, and minima are
-    /// those of the block, as in [`Head`].
+    /// If scales apply to 16 values, scales and minima have the form of [`Words::factors`]. With [`Format::WHOLE`]
+    /// scales always have this form, and the minima belong to the block, as in [`Head`].
     pub scale: [I::W; 2],
     pub minimum: [I::W; 2],
 }
 
-/// What the groups of a column of blocks have in common: value = d (q - offset) scale + m minimum.
+/// The shared factors of the groups of a column of blocks: value = d (q - offset) scale + m minimum.
 #[derive(Clone, Copy)]
 pub(super) struct Head<I: Words> {
     pub d: I::F,
     pub m: I::F,
-    /// Scales and minima as [`Format::scale`] and [`Format::minimum`] find them; of 16 values, four a word, as bytes with a sign.
+    /// Scales and minima as [`Format::scale`] and [`Format::minimum`] find them; of 16 values, four a word, as bytes
+    /// with a sign.
     pub scale: [I::W; 4],
     pub minimum: [I::W; 4],
     /// Upper bits of the values, of all groups in one place.
@@ -38,21 +39,22 @@ pub(super) struct Head<I: Words> {
 }
 
 impl<I: Words> Head<I> {
-    /// That of blocks that are all zero.
+    /// The head of blocks of zeros.
     #[inline(always)]
     pub(super) fn none(isa: I) -> Head<I> {
         let (zero, none) = (isa.splat_float(0.0), [isa.splat(0); 4]);
         Head { d: zero, m: zero, scale: none, minimum: none, upper: [isa.splat(0); 8] }
     }
 
-    /// What a whole block is multiplied with: see [`Format::WHOLE`].
+    /// The factors of a whole block, see [`Format::WHOLE`].
     #[inline(always)]
     pub(super) fn whole(&self) -> Scales<I> {
         let [scale, minimum] = [self.scale, self.minimum];
         Scales { d: self.d, m: self.m, scale: [scale[0], scale[1]], minimum: [minimum[0], minimum[1]] }
     }
 
-    /// What the format uses of another one: vector by vector, where the compiler would call for a copy.
+    /// The part of another format that this format uses, vector by vector, because the compiler would otherwise call a
+    /// copy.
     #[inline(always)]
     pub(super) fn set<F: Format>(&mut self, head: Head<I>) {
         let words = if F::HALVES { 4 } else { 2 };
@@ -72,8 +74,8 @@ impl<I: Words> Head<I> {
     }
 }
 
-/// The q of a group of a column of blocks, which is number `first + at`: of those from `first` on that share bytes the one `at`,
-/// which should be a constant (see [`each_group`]).
+/// The q of a group of a column of blocks, which is number `first + at`: of those from `first` on that share bytes the
+/// one `at`, which should be a constant (see [`each_group`]).
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a, I: Words, F> {
     pub blocks: &'a [u8],
@@ -106,8 +108,8 @@ impl<I: Words, F: Format> Quads<I> for Packed<'_, I, F> {
 
 /// A format: how the groups of a column of its blocks are unpacked.
 pub(super) trait Format: Copy {
-    /// The format whose code this one shares where groups are already unpacked, if the set has the same code for any number of
-    /// bits: its scales and minima are of the same kind, and all other differences are in the data.
+    /// The format whose code this one shares where groups are already unpacked, if the set has the same code for any
+    /// number of bits: its scales and minima are of the same kind, and all other differences are in the data.
     type Like: Format;
     /// Whether it is common: two and four rows then have their own code, other formats use the code of many rows.
     const COMMON: bool = false;
@@ -115,7 +117,7 @@ pub(super) trait Format: Copy {
     const GROUPS: usize;
     /// Bytes of a block.
     const BYTES: usize;
-    /// What is subtracted from `q`.
+    /// The offset that is subtracted from `q`.
     const OFFSET: u32;
     /// Bits of the largest `q`.
     const BITS: u32;
@@ -125,13 +127,14 @@ pub(super) trait Format: Copy {
     const UPPER: bool = false;
     /// Whether there are minima.
     const MINIMUM: bool = false;
-    /// Whether the scale of a block is multiplied with the sum of its groups, since each has one product of floats beside it: where
-    /// scales are of 16 values, and nothing else is added.
+    /// Whether the scale of a block multiplies the sum of its groups, which saves one float product per group: if
+    /// scales apply to 16 values, and there are no other summands.
     const LATE: bool = Self::HALVES && !Self::MINIMUM && !Self::WHOLE;
-    /// How many groups lie in the same bytes (1, 2 or 4): these are read in order only if the groups are unpacked together.
+    /// The number of groups in the same bytes (1, 2 or 4). The bytes are read in order only if these groups are
+    /// unpacked together.
     const SHARED: usize = 1;
-    /// What the values are by the codes that [`Format::words`] gives, if these are not the values; there is a 0 in none with an
-    /// offset of 128.
+    /// The values of the codes from [`Format::words`], if the codes are not the values. No table with an offset of 128
+    /// contains 0.
     const TABLE: Option<&'static [u8; 16]> = None;
     /// The same with 128 subtracted from each.
     const SIGNED_TABLE: Option<[u8; 16]> = match Self::TABLE {
@@ -140,16 +143,17 @@ pub(super) trait Format: Copy {
     };
     /// Whether activations have one scale for a whole block: all that is summed of a block is integers.
     const WHOLE: bool;
-    /// What is summed before a scale comes in: a group or, if scales are of 16 values, a half of it.
+    /// The products that are summed before a scale is applied: a group, or half a group if scales apply to 16 values.
     const PRODUCTS: Products =
         Products { bits: Self::BITS, offset: Self::OFFSET, count: if Self::HALVES { 4 } else { 8 } };
     /// Bits by which [`Format::words`] leaves the values of each of these groups too far up.
     const SHIFTS: [u32; 4] = [0; 4];
 
-    /// What stands before the values of a column of 16 blocks in a panel.
+    /// Reads the data before the values of a column of 16 blocks in a panel.
     fn head<I: Words>(isa: I, blocks: &[u8]) -> Head<I>;
 
-    /// Vector `i` of each of the groups from `first` on that share bytes: their values, or what [`Format::TABLE`] looks up.
+    /// Vector `i` of each of the groups from `first` on that share bytes: their values, or what [`Format::TABLE`] looks
+    /// up.
     fn words<I: Words>(isa: I, blocks: &[u8], head: &Head<I>, first: usize, i: usize) -> [I::W; 4];
 
     /// The scale of group `j`, or, if they are of 16 values, of half `j % 2` of group `j / 2`: a number of eight bits.
@@ -256,10 +260,11 @@ pub(super) const ALL: &[DType] = &[
     DType::MXFP4,
 ];
 
-/// Those of them that are there with one scale of activations for a whole block.
+/// The formats that support one scale of activations for a whole block.
 pub(super) const WHOLE: &[DType] = &[DType::Q4_K, DType::Q5_K, DType::Q6_K];
 
-/// Calls a function that is generic over the format with that of a dtype, and whether activations have one scale for a whole block.
+/// Calls a generic function with the format of a dtype, and with the information whether activations have one scale for
+/// a whole block.
 macro_rules! with_format {
     ($dtype:expr, $whole:expr, $f:ident :: < $isa:ty > ($($arg:expr),*)) => {{
         use crate::kernels::formats::*;

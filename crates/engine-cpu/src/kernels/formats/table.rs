@@ -17,8 +17,8 @@ macro_rules! each {
     }};
 }
 
-/// [`Format::Like`], then groups, bytes, bits and offset of a block, and what is not as usual; then the functions of [`Format`], of which blocks of
-/// one group have no scales.
+/// Defines a format: [`Format::Like`], then groups, bytes, bits and offset of a block, and exceptional constants; then
+/// the functions of [`Format`], except that blocks of one group have no scales.
 macro_rules! format {
     ($name:ident like $like:ident, $groups:literal, $bytes:literal, $bits:literal, $offset:literal $(, $constant:ident: $ty:ty = $value:expr)*;
      head |$b:ident| $head:expr;

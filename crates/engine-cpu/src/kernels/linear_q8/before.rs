@@ -1,5 +1,5 @@
-//! Activations of many rows, which all workers put side by side together, in tiles before those of the products: each worker for
-//! itself would take as long as all of them.
+//! Activations of many rows, which all workers arrange side by side together, in tiles before the tiles of the
+//! products. If each worker arranged them for itself, the time would not decrease with the number of workers.
 
 use super::super::formats::{Format, with_format};
 use super::super::product::Activations;
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Rows of a tile: whole blocks of each size, the largest, which come first, above all.
 const ROWS: usize = 48;
 
-/// What products of many rows need of their activations, for weights of some formats.
+/// The forms of activations that products of many rows need, for weights of some formats.
 #[derive(Clone)]
 pub(crate) struct Before {
     forms: SmallVec<[Form; 2]>,
@@ -28,7 +28,7 @@ pub(crate) struct Before {
     direct: usize,
 }
 
-/// What a tile makes: some groups of some of all rows.
+/// The work of a tile: some groups of some of the rows.
 struct Cell {
     all: usize,
     rows: Range<usize>,
@@ -75,7 +75,7 @@ impl Before {
         })
     }
 
-    /// Which words a tile writes, of each form: some rows of all, block `block` of groups.
+    /// The words of each form that a tile writes: some of the rows, block `block` of groups.
     pub(crate) fn parts(&self, all: usize, rows: Range<usize>, block: usize) -> SmallVec<[Range<usize>; 2]> {
         let group = block * GROUPS;
         let groups = GROUPS.min(self.count - group);
@@ -92,7 +92,7 @@ impl Before {
     }
 }
 
-/// What tiles before those of a step have made, of all of its rows.
+/// The results of the tiles before a step, for all its rows.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedSide<'a> {
     pub(crate) before: &'a Before,
@@ -125,7 +125,7 @@ fn run<I: Words>(before: &Before, x: Activations, cell: Cell, parts: &mut [ViewM
     }
 }
 
-/// What makes a part of one form.
+/// The function that writes a part of one form.
 struct Pack<'c, 'a, I> {
     isa: I,
     x: Activations<'a>,

@@ -14,11 +14,11 @@ use std::marker::PhantomData;
 use std::slice;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The columns of the result that some panels give. Sums lie as they are used: of each block of rows those of a panel together,
-/// panel after panel.
+/// Computes the columns of the result for some panels. Sums are stored in the order of use: for each block of rows the
+/// sums of a panel together, panel after panel.
 ///
-/// All rows take so long with the groups at hand that the memory would stop meanwhile. So what comes next is asked for, a few
-/// lines with each tile: more of them at once would hold up what is wanted now.
+/// The computation of all rows with the current groups takes so long that the memory would be idle meanwhile. Therefore
+/// the next bytes are prefetched, a few lines with each tile: more lines at once would delay the current reads.
 #[inline(always)]
 pub(super) fn panels<I: Words, F: Format>(
     isa: I,
@@ -45,7 +45,7 @@ pub(super) fn panels<I: Words, F: Format>(
                 });
             }
         }
-        // What a panel, or the one in its place of the next panels, has then.
+        // The bytes that this panel, or its successor among the next panels, has next.
         let next = if from + count < all { from / F::GROUPS * ROWS * F::BYTES + size } else { panels.len() };
         let next = Ahead { bytes: next, into: Cache::Second };
         let lines = size.div_ceil(64);
@@ -73,7 +73,7 @@ pub(super) fn panels<I: Words, F: Format>(
     }
 }
 
-/// What is asked for while tiles are computed: of each panel so many lines with each block of rows.
+/// The prefetches while tiles are computed: some lines of each panel with each block of rows.
 struct Asks<'p> {
     panels: &'p [u8],
     /// Of a panel.
@@ -95,7 +95,7 @@ impl Asks<'_> {
     }
 }
 
-/// Blocks of `N` rows, each of which has `count` groups in `x`. A function of its own, as those of few rows.
+/// Blocks of `N` rows, each with `count` groups in `x`. A separate function, like the functions for few rows.
 struct Many<'a, 'p, I, F, X, const N: usize> {
     isa: I,
     unpacked: &'a [Unpacked],
@@ -127,7 +127,7 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
                 }
             } else {
                 asks.block(isa);
-                // What the next rows have comes out of the second cache: activations with the first panel.
+                // The next rows come from the second cache: their activations are prefetched with the first panel.
                 let mut next = size_of_val(x);
                 for (unpacked, sums) in unpacked.chunks_exact(count).zip(sums) {
                     ask(isa, slice::from_ref(sums), wide * size_of_val(sums), Cache::First);
@@ -139,14 +139,15 @@ impl<I: Words, F: Format, X: Step<N>, const N: usize> Body for Many<'_, '_, I, F
     }
 }
 
-/// Asks for as much as this is of what lies so many bytes behind it, if that is not 0.
+/// Prefetches an equal number of bytes at a distance behind this slice, if the distance is not 0.
 #[inline(always)]
 fn ask<I: Words, T: Pod>(isa: I, this: &[T], bytes: usize, into: Cache) {
     let this = bytemuck::cast_slice(this);
     far(isa, this, Ahead { bytes, into }, 0, this.len());
 }
 
-/// All groups of these rows: whole blocks, since [`GROUPS`] are a multiple of those of each format.
+/// All groups of these rows. They form whole blocks, because [`GROUPS`] is a multiple of the groups of a block in each
+/// format.
 #[inline(always)]
 fn add<I: Words, F: Format, X: Step<N>, const N: usize, const P: usize>(
     isa: I,
@@ -193,8 +194,8 @@ fn add<I: Words, F: Format, X: Step<N>, const N: usize, const P: usize>(
     }
 }
 
-/// The same of a panel, where registers don't hold the sums. With each group as many of the activations are asked for that lie
-/// `next` bytes behind, if that is not 0: all at once would hold up what is wanted now.
+/// The same for a panel whose sums do not fit in registers. With each group an equal part of the activations at a
+/// distance of `next` bytes is prefetched, if this is not 0: all of them at once would delay the current reads.
 #[inline(always)]
 fn add_in_memory<I: Words, F: Format, X: Step<N>, const N: usize>(
     isa: I,

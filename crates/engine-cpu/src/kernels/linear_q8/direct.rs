@@ -10,7 +10,7 @@ use std::array::from_mut;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The q of group `g`, which asks for its share of what lies behind when a vector is made.
+/// The q of group `g`, which prefetches its share of the following bytes when a vector is unpacked.
 #[derive(Clone, Copy)]
 struct Asking<'a, I: Words, F> {
     q: Packed<'a, I, F>,
@@ -49,8 +49,8 @@ pub(super) const fn is_side_by_side<I: Words, F: Format>(rows: usize) -> bool {
     }
 }
 
-/// The columns of the result that so many panels give, of all rows. Of each block of rows those of a panel lie together, panel
-/// after panel. `heads` are memory to work in.
+/// Computes the columns of the result for this number of panels, for all rows. For each block of rows, the columns of a
+/// panel are stored together, panel after panel. `heads` is scratch memory.
 #[inline(always)]
 pub(super) fn panels<I: Words, F: Format>(
     isa: I,
@@ -134,7 +134,7 @@ impl<I: Words, F: Format, const N: usize> Body for SideBySide<'_, I, F, N> {
 /// Nothing is asked for.
 const NOTHING: Ahead = Ahead { bytes: 0, into: Cache::First };
 
-/// What so many rows ask for.
+/// The prefetch distance for this number of rows.
 #[inline(always)]
 fn ahead<F: Format>(rows: usize) -> Ahead {
     let here = isa::far();
@@ -145,7 +145,7 @@ fn ahead<F: Format>(rows: usize) -> Ahead {
     }
 }
 
-/// Adds some groups of a panel times rows that lie side by side.
+/// Adds some groups of a panel times rows that are side by side.
 #[inline(always)]
 fn add<I: Words, F: Format, const N: usize>(isa: I, panel: &[u8], x: &[Columns<N>], from: Ahead, out: &mut [F16x; N]) {
     let (mut sums, format) = (load(isa, out), PhantomData::<F>);

@@ -1,8 +1,9 @@
-//! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32` and `q8/256.i32`. Lanes are rows of the weight.
+//! Products of quantised weights and activations of 8 bits: numerics `q8/32.i32` and `q8/256.i32`. Lanes are rows of
+//! the weight.
 //!
-//! Each result is one chain over the groups of 32, ascending:
-//! `u = d f32(isum)`, with a minimum `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. Where [`Format::LATE`] says so it
-//! is one over the blocks: `sum = fma(f32(isum), da, sum)` over the groups of a block, from 0 on, then `acc = fma(sum, d, acc)`.
+//! Each result is one chain over the groups of 32, ascending: `u = d f32(isum)`, with a minimum
+//! `u = fma(m, f32(asum), u)`, then `acc = fma(u, da, acc)`. Where [`Format::LATE`] says so it is one over the blocks:
+//! `sum = fma(f32(isum), da, sum)` over the groups of a block, from 0 on, then `acc = fma(sum, d, acc)`.
 //!
 //! With activations of one scale for a block of 256 it is one over the blocks, of which integers are summed first:
 //! `u = d f32(sum of scale isum)`, with minima `u = fma(m, f32(sum of minimum asum), u)`, then `acc = fma(u, da, acc)`.
@@ -39,7 +40,7 @@ use std::ops::Range;
 /// Panels whose groups are unpacked at once: with 8 groups they take half of the first cache.
 pub(super) const PANELS: usize = 4;
 
-/// What activations are encoded in: with a scale per 32, and with one for a whole block of 256.
+/// The encodings of activations: with one scale per 32 values, and with one scale per block of 256.
 pub(crate) const ENCODED: [DType; 2] = [DType::Q8_A, WHOLE];
 /// The latter.
 const WHOLE: DType = DType::Q8_B;
@@ -49,7 +50,7 @@ const WHOLE: DType = DType::Q8_B;
 pub(super) struct Work {
     /// Sums and biases.
     pub(super) floats: Vec<f32>,
-    /// Panels of weights that lie as in the file.
+    /// Scratch memory for panels of weights in the layout of the file.
     packed: Vec<u8>,
     unpacked: Vec<Unpacked>,
     /// Lines of weights that are floats.
@@ -72,7 +73,8 @@ pub(super) enum Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Whether each group of a weight is used as soon as it is unpacked. Only many rows are put side by side by all workers.
+    /// Whether each group of a weight is used as soon as it is unpacked. Only many rows are put side by side by all
+    /// workers.
     fn are_direct(&self) -> bool {
         matches!(self, Sides::Own(side) if side.blocks.direct)
     }
@@ -173,7 +175,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
                 let bias = isa.floats(&bias);
                 for (row, n) in x.blocks() {
                     for (r, sums) in sums.as_chunks().0[row * wide + i * n..][..n].iter().enumerate() {
-                        // A zero has one sign, in whatever way scales were multiplied.
+                        // Adding 0 gives all zeros the same sign, independent of the order of the scales.
                         let sums = isa.lanes(isa.sum(isa.sum(isa.floats(sums), isa.splat_float(0.0)), bias));
                         let out = &mut out[(row + r) * cols.len() + at..][..lanes.len()];
                         match out.first_chunk_mut() {
@@ -187,7 +189,7 @@ impl<I: Words, F: Format> Body for Call<'_, '_, I, F> {
     }
 }
 
-/// Panels of a weight from `first` on; those of one that lies as in the file are made in `packed`.
+/// The panels of a weight from `first` on. The panels of a weight in the layout of the file are packed into `packed`.
 #[inline(always)]
 fn rows16<'b>(w: &View<'b>, first: usize, count: usize, packed: &'b mut Vec<u8>) -> &'b [u8] {
     if w.layout == PANEL16 { w.groups(ROWS, first, count) } else { made(w, first, count, packed) }

@@ -1,8 +1,9 @@
-//! Blocks whose groups share bytes, and few rows of a step: these groups are unpacked together, so that memory is read in order.
+//! Blocks whose groups share bytes, and few rows of a step: these groups are unpacked together, so that memory is read
+//! in order.
 //!
 //! Scales of one or two rows are multiplied with sums of integers here, and as floats in [`step`](super::step):
-//! `d f32(scale isum)` is `(d scale) f32(isum)`, bit by bit, since what stands in parentheses is exact. `d` has 11 bits and a
-//! scale 7; a product of `scale` and `isum` has at most 24.
+//! `d f32(scale isum)` is `(d scale) f32(isum)`, bit by bit, since what stands in parentheses is exact. `d` has 11 bits
+//! and a scale 7; a product of `scale` and `isum` has at most 24.
 
 use super::super::formats::{Format, Head};
 use super::side::{Columns, FIRST, SCALES};
@@ -20,13 +21,14 @@ macro_rules! each {
 
 /// Whether this is for so many rows: if registers hold the sums.
 pub(super) const fn fits<I: Words, F: Format, const N: usize>() -> bool {
-    // Sums of halves lie beside those of groups.
+    // The sums of halves are next to the sums of groups.
     let sums = if F::HALVES { 2 * F::SHARED } else { F::SHARED };
     F::SHARED > 1 && sums * N <= I::WHOLE
 }
 
-/// Asks for `count` bytes from `at` on of what lies so far behind these, wherever that is. Many rows take so long that the memory
-/// would stop meanwhile; with few some processors read ahead best when nobody interferes, others are told (see [`isa::far`]).
+/// Prefetches `count` bytes from `at` on at a distance behind these bytes. Any address is valid. Many rows take so long
+/// that the memory would be idle meanwhile. With few rows, some processors read ahead best without prefetches, others
+/// need them (see [`isa::far`]).
 ///
 /// [`isa::far`]: crate::isa::far
 #[inline(always)]
@@ -40,8 +42,9 @@ pub(super) fn far<I: Words>(isa: I, blocks: &[u8], from: Ahead, at: usize, count
     }
 }
 
-/// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes, which are
-/// one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted now.
+/// Asks with [`far`] for what vector `i` of eight has its share of: of those groups from `first` on that share bytes,
+/// which are one `of` so many parts of a block. A few lines at a time, since many at once hold up those that are wanted
+/// now.
 #[inline(always)]
 pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: Ahead, first: usize, of: usize, i: usize) {
     let lines = (blocks.len() / of).div_ceil(64);
@@ -56,8 +59,8 @@ pub(super) fn part<I: Words>(isa: I, blocks: &[u8], from: Ahead, first: usize, o
     }
 }
 
-/// A column of blocks of each of some panels that lie one after the other. A piece of each is used in turns: some processors read
-/// several streams faster than one, if these change every few hundred bytes.
+/// A column of blocks of each of some consecutive panels. A piece of each panel is used in turn: some processors read
+/// several streams faster than one, if they alternate every few hundred bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Column<'a> {
     pub(super) panels: &'a [u8],
@@ -78,7 +81,8 @@ impl<'a> Column<'a> {
         &self.panels[self.length * p + self.at..][..self.size]
     }
 
-    /// What the part of a block from byte `at` on asks for. Behind a panel lie the others, and then those that take their places.
+    /// Prefetches for the part of a block from byte `at` on. A panel is followed by the other panels, and then by their
+    /// successors.
     #[inline(always)]
     pub(super) fn ahead(self, at: usize) -> Ahead {
         let others = if self.at + at + self.ahead.bytes < self.length { 0 } else { self.panels.len() - self.length };
@@ -89,8 +93,8 @@ impl<'a> Column<'a> {
 /// Sums of four groups times their scales, by row: see [`half`].
 pub(super) type Totals<I, const N: usize> = [[<I as Words>::W; N]; 4];
 
-/// Adds a column of blocks times `N` rows of a step to the sums of each panel, and asks for the blocks that lie so far behind these.
-/// `heads` and `totals` are memory to work in, which is not made anew for each column.
+/// Adds a column of blocks times `N` rows of a step to the sums of each panel, and prefetches the blocks at a distance
+/// behind these. `heads` and `totals` are scratch memory, which is reused for all columns.
 #[inline(always)]
 pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     isa: I,
@@ -103,7 +107,7 @@ pub(super) fn block<I: Words, F: Format, const N: usize, const P: usize>(
     // Sets that add in 16 bits have room for two sums, without an offset but where it lets them wrap.
     const { assert!(F::SHARED == 1 || !I::SHORT || F::PRODUCTS.wrap() || F::OFFSET == 0 && F::BITS <= 5) };
     let before = *sums;
-    // Used, and so there at all, with `WHOLE` alone.
+    // Used only with `WHOLE`; the compiler removes it otherwise.
     let mut words = [[isa.splat(0); N]; P];
     for p in 0..column.count {
         heads[p].set::<F>(F::head(isa, column.blocks(p)));
@@ -196,7 +200,7 @@ fn pair<I: Words, F: Format, const N: usize>(
         ($g:literal) => {{
             let j = first + $g;
             let m = if F::MINIMUM && !F::WHOLE { minimum::<I, F>(isa, head, j) } else { head.m };
-            // Sums whose values lie too far up are that power of two too large.
+            // The sums of values that are shifted left are too large by this power of two.
             let shift = isa.splat_float(1.0 / f32::from(1_u8 << left[$g]));
             let d = isa.product(isa.product(head.d, shift), isa.to_floats(F::scale(isa, head, j)));
             for n in 0..N {
@@ -229,8 +233,8 @@ fn minimum<I: Words, F: Format>(isa: I, head: &Head<I>, g: usize) -> I::F {
     isa.product(head.m, isa.to_floats(F::minimum(isa, head, g)))
 }
 
-/// Half `half` of four groups with scales of 16 values: the sums of their products, times their scales, become `totals` or, of the
-/// second half, are added to them.
+/// Half `half` of four groups with scales of 16 values: the sums of their products, times their scales, become `totals`
+/// or, of the second half, are added to them.
 #[inline(always)]
 fn half<I: Words, F: Format, const N: usize>(
     isa: I,

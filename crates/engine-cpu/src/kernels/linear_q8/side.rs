@@ -15,12 +15,12 @@ const GIVEN: usize = GROUP / 4;
 pub(super) const SCALES: usize = 8;
 const SUMS: usize = 9;
 pub(super) const FIRST: usize = 10;
-/// Words of a group here: besides, those of [`Start`].
+/// Words of a group in this form, including the words of [`Start`].
 pub(super) const WORDS: usize = GIVEN + 3;
-/// Groups that lie together: those that are unpacked at once.
+/// The number of groups that are stored together, because they are unpacked together.
 pub(super) const GROUPS: usize = 8;
-/// Numbers of rows that lie side by side; others are put together of them, so that there is less code. Few rows take fewer
-/// numbers, since code for them is larger.
+/// The numbers of rows that are stored side by side. Other numbers are composed of them, so that there is less code.
+/// For few rows there are fewer numbers, because their code is larger.
 pub(super) const BLOCKS: [usize; 5] = [6, 4, 3, 2, 1];
 pub(super) const FEW: [usize; 4] = [8, 4, 2, 1];
 
@@ -53,21 +53,21 @@ pub(super) type Columns<const N: usize> = [[u32; N]; WORDS];
 pub(super) type Wide<const N: usize> = [[u32; N]; WIDE];
 pub(super) const WIDE: usize = 17;
 
-/// What a format needs of the sums of activations: three words.
+/// The form in which a format needs the sums of activations: three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Start {
     /// Nothing yet.
     #[default]
     None,
-    /// The sum of the group, as bits of f32: what a minimum is multiplied with.
+    /// The sum of the group as the bits of an f32, which is multiplied by a minimum.
     Minimum,
     /// In the last word the sums of both halves, the first in the low 16 bits: the same for minima of halves.
     Minima,
-    /// What sums of products begin with that are without an offset: the sum of the group, or in two words those of its halves, times
-    /// the offset, negative. For sums of 16 bits in two parts, see [`Words::SHORT`].
+    /// The initial value of sums of products without the offset: the negative product of the offset and the sum of the
+    /// group, or of its halves in two words. In two parts for sums of 16 bits, see [`Words::SHORT`].
     Offset { offset: u32, halves: bool, short: bool },
-    /// In the first word of every other group its sum and that of the next one, the first in the low 16 bits: what minima are
-    /// multiplied with where activations have one scale for a whole block.
+    /// In the first word of every other group, its sum in the low 16 bits and the sum of the next group in the high
+    /// bits. Minima are multiplied by them if activations have one scale for a whole block.
     Pairs,
 }
 
@@ -122,7 +122,8 @@ fn parts(group: [u32; 8]) -> [[u32; 2]; 2] {
     parts
 }
 
-/// What the format needs of the sums, in each of some groups. Of so many rows, for the compiler: it makes vectors of them.
+/// The sums in the form that the format needs, for some groups. The number of rows is a constant, so that the compiler
+/// vectorises the code.
 #[inline(always)]
 pub(super) fn put_start<const N: usize>(start: Start, groups: &mut [Columns<N>]) {
     if start == Start::Pairs {
@@ -144,7 +145,7 @@ pub(super) fn put_start<const N: usize>(start: Start, groups: &mut [Columns<N>])
     }
 }
 
-/// What groups have, each of it in one of two forms.
+/// The form of groups: one of two forms for each property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Form {
     /// [`Columns`].
@@ -154,7 +155,8 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// What products with weights of a format want; few rows, which use a group as soon as it is unpacked, have no other numbers.
+    /// The form for products with weights of a format. Few rows, which use a group as soon as it is unpacked, have no
+    /// other sums.
     pub(super) const fn of<I: Words, F: Format>(direct: bool) -> Form {
         if !direct && is_wide::<I, F>() { Form::Wide } else { Form::Columns(Start::of::<I, F>()) }
     }
@@ -168,30 +170,31 @@ impl Form {
     }
 }
 
-/// Which rows lie side by side: for each [`GROUPS`] groups (for a few rows, for all groups), one block after the other. Up to
-/// [`Words::DIRECT`] rows are few. With weights that are not [`Format::COMMON`], only one or eight rows are few, because the code
-/// for each number of few rows takes long to compile: other numbers use the code of many rows.
+/// The arrangement of rows side by side: for each [`GROUPS`] groups (with few rows, for all groups), one block after
+/// the other. Up to [`Words::DIRECT`] rows are few. With weights that are not [`Format::COMMON`], only one or eight
+/// rows are few, because the code for each number of few rows takes long to compile: other numbers use the code of many
+/// rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Blocks {
     /// Rows of the step.
     pub(super) rows: usize,
-    /// Numbers of rows that may lie side by side, from the largest on.
+    /// The numbers of rows that may be side by side, the largest first.
     sizes: &'static [usize],
-    /// Groups of a row, and how many lie together.
+    /// The number of groups of a row, and the number that are stored together.
     pub(super) count: usize,
     together: usize,
     /// Whether rows are few.
     pub(super) direct: bool,
 }
 
-/// Some groups of some rows that lie side by side.
+/// Some groups of some rows that are side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Block {
     pub(super) row: usize,
     pub(super) rows: usize,
     /// The first of them.
     pub(super) group: usize,
-    /// Where it lies, if a group of a row were one.
+    /// Its place, in units of a group of a row.
     pub(super) place: Range<usize>,
 }
 
@@ -208,12 +211,13 @@ impl Blocks {
         Blocks { rows, sizes: &sizes[sizes.partition_point(|n| *n > most)..], count, together, direct: few }
     }
 
-    /// All blocks, as they lie.
+    /// All blocks in the order of memory.
     pub(super) fn all(self) -> impl Iterator<Item = Block> {
         (0..self.count).step_by(self.together.max(1)).flat_map(move |group| self.some(group, 0..self.rows))
     }
 
-    /// Those of some rows, of the groups that lie together from `group` on. The rows begin where a block does, and end so.
+    /// The blocks of some rows, for the groups that are stored together from `group` on. The rows begin and end at the
+    /// boundaries of blocks.
     pub(super) fn some(self, group: usize, rows: Range<usize>) -> impl Iterator<Item = Block> {
         let groups = self.together.min(self.count - group);
         let first = rows.start;
@@ -243,8 +247,8 @@ impl<'a> Side<'a> {
         self.blocks.count
     }
 
-    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins with `row`:
-    /// [`Columns`] or [`Wide`], as the form is.
+    /// So many groups from `from` on, which is a multiple of [`GROUPS`], of so many blocks, the first of which begins
+    /// with `row`: [`Columns`] or [`Wide`], as the form is.
     #[inline(always)]
     pub(super) fn groups<const N: usize, G: Pod>(
         self,
@@ -258,7 +262,8 @@ impl<'a> Side<'a> {
         bytemuck::cast_slice(&self.words[at..][..blocks * count * words])
     }
 
-    /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there are.
+    /// The row that the first block of each size begins with, how many rows such a block has, and how many blocks there
+    /// are.
     pub(super) fn runs(self) -> impl Iterator<Item = (usize, usize, usize)> {
         runs(self.rows(), self.blocks.sizes)
     }
@@ -321,7 +326,8 @@ fn word(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(*bytes.first_chunk().expect("words are whole"))
 }
 
-/// Blocks of so many rows, the largest first: where those of each size begin, how many rows such a block has, how many there are.
+/// The blocks of this number of rows, the largest first: for each size the first row, the rows of a block, and the
+/// number of blocks.
 fn runs(rows: usize, sizes: &'static [usize]) -> impl Iterator<Item = (usize, usize, usize)> {
     let mut next = 0;
     sizes.iter().map(move |size| {

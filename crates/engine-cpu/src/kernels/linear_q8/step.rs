@@ -24,14 +24,14 @@ pub(super) struct InRegisters<I: Words, const N: usize> {
 }
 
 impl<I: Words, const N: usize> InRegisters<I, N> {
-    /// What a block begins with: with [`Format::LATE`] and [`Format::WHOLE`] nothing, else all that was before.
+    /// The initial sums of a block: with [`Format::LATE`] and [`Format::WHOLE`] zero, else the sums so far.
     #[inline(always)]
     pub(super) fn begin<F: Format>(isa: I, before: [I::F; N]) -> InRegisters<I, N> {
         let floats = if F::LATE || F::WHOLE { [isa.splat_float(0.0); N] } else { before };
         InRegisters { floats, words: [isa.splat(0); N] }
     }
 
-    /// What was before with the sums of such a block, whose activations are `x`.
+    /// Adds the sums of such a block, whose activations are `x`, to the sums so far.
     #[inline(always)]
     pub(super) fn end<F: Format>(&self, isa: I, block: &Scales<I>, x: &[Columns<N>], before: [I::F; N]) -> [I::F; N] {
         let mut sums = self.floats;
@@ -65,7 +65,8 @@ impl<I: Words, const N: usize> Sums<I> for InRegisters<I, N> {
     }
 }
 
-/// Where the sums of some panels take turns in registers: they come and go where they are added to, not before and after.
+/// Where the sums of some panels take turns in registers: they come and go where they are added to, not before and
+/// after.
 pub(super) struct OfPanel<'a, I: Words, const N: usize> {
     pub(super) floats: &'a mut [I::F; N],
     pub(super) words: &'a mut [I::W; N],
@@ -132,7 +133,7 @@ pub(super) fn store<I: Words, const N: usize>(isa: I, found: [I::F; N], sums: &m
     }
 }
 
-/// The minima of a block of eight groups, times the sums of their activations, of which there are those of two in a word.
+/// The minima of a block of eight groups times the sums of their activations. A word holds the sums of two groups.
 #[inline(always)]
 fn minima<I: Words, const N: usize>(isa: I, minimum: [I::W; 2], x: &[Columns<N>], n: usize) -> I::W {
     let mut sum = isa.splat(0);
@@ -209,7 +210,7 @@ pub(super) fn step<I: Words, F: Format, const N: usize, const P: usize>(
     x: &Columns<N>,
     sums: &mut [impl Sums<I>; P],
 ) {
-    // Scales of 16 values take two sums a row beside that of floats: registers have them for half of so many rows.
+    // Scales of 16 values need two sums per row in addition to the float sum, so registers hold only half of the rows.
     if F::HALVES && N * P > 8 {
         rows::<I, F, N, P>(isa, q, groups, x, sums, 0..N / 2);
         // The compiler would mix them again.

@@ -1,8 +1,8 @@
 use super::shared::Column;
 use crate::isa::{Ahead, Cache, STREAMS};
 
-/// A panel asks for what comes next in it, and near its end for the beginning of the one that takes its place: three others lie
-/// between them.
+/// A panel prefetches its own next bytes, and near its end the beginning of its successor, with three other panels in
+/// between.
 #[test]
 fn behind_a_panel_the_next_in_its_place_is_asked_for() {
     let panels = vec![0; STREAMS * 1_000];

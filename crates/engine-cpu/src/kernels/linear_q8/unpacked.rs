@@ -8,7 +8,8 @@ pub(super) const fn is_wide<I: Words, F: Format>() -> bool {
     F::BITS >= I::WIDE && !F::HALVES && !F::MINIMUM
 }
 
-/// Quads, of bytes or twice as many of numbers of 16 bits, and [`Scales`]; what a format lacks is never touched.
+/// Quads of bytes, or twice as many words of 16-bit numbers, and [`Scales`]. Fields that a format does not have are
+/// never used.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(in super::super) struct Unpacked {
