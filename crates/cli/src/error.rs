@@ -1,13 +1,13 @@
-//! Why a command ends early, and the exit code that says so.
+//! The errors of commands, and the exit codes.
 
 use crate::terminal;
 use std::io;
 
-/// All went well.
+/// The command succeeded.
 pub(crate) const SUCCESS: u8 = 0;
-/// A file, a text or the machine is at fault.
+/// A file, a text or the machine caused an error.
 pub(crate) const INPUT: u8 = 1;
-/// The command line is at fault.
+/// The command line is invalid.
 pub(crate) const USAGE: u8 = 2;
 /// Ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -19,27 +19,27 @@ pub(crate) fn interrupted() -> u8 {
     if crate::termination::requested() { TERMINATED } else { INTERRUPTED }
 }
 
-/// Why a command ends before its end. Each message is one line.
+/// An error that ends a command. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// Arguments that don't go together, or a value that only the command could check.
+    /// The arguments conflict, or the command found an invalid value.
     #[error("{0}")]
     Usage(String),
-    /// A model or its generation.
+    /// A model or a generation failed.
     #[error(transparent)]
     Model(#[from] inkstone::Error),
-    /// Weights that memory does not hold.
+    /// The weights do not fit in memory.
     #[error("{0}; --mmap reads them from the file when they are needed")]
     TooLarge(inkstone::Error),
-    /// A model file.
+    /// A model file is invalid.
     #[error(transparent)]
     Gguf(#[from] inkstone::gguf::Error),
-    /// A tokenizer or a text.
+    /// A tokenizer or a text is invalid.
     #[error("{name}: {source}")]
     Text {
-        /// The file, or what the text is: "the prompt".
+        /// The file, or the role of the text: "the prompt".
         name: String,
-        /// What is wrong.
+        /// The reason.
         source: inkstone::text::Error,
     },
     /// There is no model at the path.
@@ -47,93 +47,93 @@ pub(crate) enum Error {
     NoModel {
         /// The path.
         path: String,
-        /// What may have been meant.
+        /// A suggestion.
         hint: String,
     },
-    /// A text that can't be read.
+    /// A text can't be read.
     #[error("{name}: can't read: {source}")]
     Read {
         /// The file, or "standard input".
         name: String,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
     /// Standard input ended without a message.
     #[error("standard input is empty; a prompt is an argument, -p TEXT, -f FILE or standard input")]
     NoMessage,
-    /// More text than is allowed.
+    /// A text is longer than allowed.
     #[error("{name}: more than {limit} bytes, allowed: at most {limit} ({rule})")]
     TextTooLong {
         /// The file, or "standard input".
         name: String,
         /// The limit in bytes.
         limit: u64,
-        /// Where it comes from.
+        /// The reason for the limit.
         rule: &'static str,
     },
-    /// A file that can't be written.
+    /// A file can't be written.
     #[error("{file}: can't write: {source}")]
     Write {
         /// Its path.
         file: String,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A chat template, or its limits.
+    /// A chat template failed or exceeded a limit.
     #[error("{source}; {help}")]
     Template {
-        /// What is wrong.
+        /// The reason.
         source: inkstone::text::Error,
-        /// What helps.
+        /// The option that may help.
         help: String,
     },
-    /// A line that is no request of `template --lines`.
+    /// A line is not a valid request of `template --lines`.
     #[error("standard input, line {line}: {message}")]
     Request {
-        /// From 1.
+        /// The number of the line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
-    /// A saved conversation that can't be read.
+    /// A saved conversation can't be read.
     #[error("{file}: {message}")]
     Saved {
         /// Its path.
         file: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
-    /// A text in quotes whose end did not come.
+    /// The input ended within a text in quotes.
     #[error("standard input ends within a message; \"\"\" at the end of a line ends the message")]
     OpenQuotes,
-    /// The terminal's lines can't be edited.
+    /// The line editor failed.
     #[error("the terminal: {0}")]
     Terminal(#[from] rustyline::error::ReadlineError),
-    /// Standard output does not take what is written. (Other I/O has an error of its own.)
+    /// Standard output can't be written. (Other I/O has its own errors.)
     #[error("standard output: can't write: {0}")]
     Output(#[from] io::Error),
-    /// `show --check` found tensors that no model should have.
+    /// `show --check` found faulty tensors.
     #[error("{file}: {tensors} of {all} tensors have NaN or infinite values or could not be read")]
     Unsound {
         /// The file.
         file: String,
-        /// How many.
+        /// The number of faulty tensors.
         tensors: usize,
-        /// Of how many.
+        /// The number of all of them.
         all: usize,
     },
-    /// A kernel that failed when it was timed.
+    /// A kernel failed while it was timed.
     #[error("{0}")]
     Kernel(String),
-    /// `bench --kernels --assert` found better kernels than the chosen ones.
+    /// `bench --kernels --assert` found faster kernels than the chosen ones.
     #[error("{slow} of {all} chosen kernels take over 5% more than the fastest")]
     SlowKernels {
-        /// How many.
+        /// The number of slow kernels.
         slow: usize,
-        /// Of how many.
+        /// The number of all of them.
         all: usize,
     },
-    /// The signal handler can't be set.
+    /// The signal handler can't be installed.
     #[error("can't listen for Ctrl-C: {0}")]
     Signals(#[from] ctrlc::Error),
     /// Ctrl-C or SIGTERM.
@@ -141,7 +141,7 @@ pub(crate) enum Error {
     Interrupted,
 }
 
-/// The option of the program for the limit that a chat template met.
+/// The option of the program for the limit that a chat template exceeded.
 pub(crate) fn limit_option(error: &inkstone::text::Error) -> Option<String> {
     error.template_limit().map(|option| format!("--{}", option.replace('_', "-")))
 }
@@ -158,7 +158,8 @@ impl Error {
         }
     }
 
-    /// The error of a chat template, with what helps; one of a variable's name is the command line's.
+    /// The error of a chat template, with the option that may help. An invalid variable name is an error of the command
+    /// line.
     pub(crate) fn of_template(error: inkstone::text::Error) -> Error {
         use inkstone::text::Error as Text;
         let help = match (&error, limit_option(&error)) {
@@ -170,7 +171,7 @@ impl Error {
         if error.is_cancelled() { Error::Interrupted } else { Error::Template { source: error, help } }
     }
 
-    /// Writes the error to standard error: a line, and for a chat template the source line with its place.
+    /// Writes the error to standard error: one line, and for a chat template also the source line with its place.
     pub(crate) fn tell(&self) {
         terminal::error(&self.to_string());
         if let Error::Template { source, .. } = self
@@ -180,12 +181,12 @@ impl Error {
         }
     }
 
-    /// True if no message is wanted: the user ended the program, or the reader of its output did.
+    /// Whether no message is needed, because the user or the reader of the output ended the program.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self, Error::Interrupted) || self.is_closed_pipe()
     }
 
-    /// `| head` has seen enough.
+    /// Whether the reader of the output has closed the pipe.
     fn is_closed_pipe(&self) -> bool {
         matches!(self, Error::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,7 +1,7 @@
-//! The `inkstone` program: arguments, terminal, signals. What it shows and writes comes from the `inkstone` library.
+//! The `inkstone` program: arguments, terminal, signals. The `inkstone` library does all other work.
 //!
-//! Standard output carries the result and nothing else. Exit codes: 0; 1 an input or the machine is at fault; 2 the
-//! command line is; 130 ended by Ctrl-C; 143 by SIGTERM.
+//! Standard output carries only the result. Exit codes: 0 for success, 1 for an invalid input or an error of the
+//! machine, 2 for an invalid command line, 130 after Ctrl-C, 143 after SIGTERM.
 
 mod allocator;
 mod args;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     fault::install();
-    // A bug must still end as one line and a documented code.
+    // A bug must also end with one line and a documented code.
     std::panic::set_hook(Box::new(|panic| terminal::error(&format!("a bug in inkstone: {panic}"))));
     ExitCode::from(std::panic::catch_unwind(program).unwrap_or(error::INPUT))
 }

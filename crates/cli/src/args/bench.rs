@@ -1,4 +1,4 @@
-//! Arguments of `bench`: those of llama-bench where it has them.
+//! Arguments of `bench`, with the names of llama-bench where possible.
 
 use super::{FileArgs, MODEL_OPTIONS, accuracies, engine_names, number};
 use crate::Error;
@@ -10,68 +10,69 @@ use inkstone::{Accuracy, ModelOptions};
 use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
-  inkstone bench model.gguf                          512 tokens of a prompt, 128 of a text
-  inkstone bench model.gguf -p 0 -d 0,4096 -t 1,2    texts behind prompts of two lengths, with one thread and with two
-  inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences in a step
-  inkstone bench --kernels --assert -t 1             whether the kernels that are chosen are the fastest
+  inkstone bench model.gguf                          a prompt of 512 tokens, a text of 128 tokens
+  inkstone bench model.gguf -p 0 -d 0,4096 -t 1,2    texts after 0 and 4096 tokens, 1 and 2 threads
+  inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences per step
+  inkstone bench --kernels --assert -t 1             check that the chosen kernels are the fastest
 
-Tests are pp512 (a prompt of 512 tokens), tg128 (128 tokens of a text) and the like; @ d4096: behind 4096 others.
-Decodes are timed in slices of 100 ms with a read of memory before and after. Slices whose reads differ by more than
-15% are dropped; with several threads memory may have a slow and a fast state, which are told apart.";
+  Test pp512 reads a prompt of 512 tokens, test tg128 generates 128 tokens; @ d4096: after 4096 tokens.
+  Decodes are timed in slices of 100 ms, with a read of memory before and after. Slices whose reads
+  differ by more than 15% are dropped. With several threads memory may have a slow and a fast state;
+  the results of the two states are separate rows.";
 
-/// Measures how fast a model reads prompts and writes text, and how much of its machine it uses
+/// Measure the speed of prompts and text, and the share of the machine's peak rates
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     model: FileArgs,
-    /// Tokens of a prompt; several with commas; 0: no such test
+    /// Length of the prompt in tokens; several lengths separated by commas; 0: no such test
     #[arg(short = 'p', long, value_name = "N", value_delimiter = ',', default_value = "512",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
     pub(crate) n_prompt: Vec<usize>,
-    /// Tokens of a text
+    /// Length of the generated text in tokens
     #[arg(short = 'n', long, value_name = "N", value_delimiter = ',', default_value = "128",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
     pub(crate) n_gen: Vec<usize>,
-    /// Tokens in the caches before
+    /// Number of tokens in the caches before the test
     #[arg(short = 'd', long, value_name = "N", value_delimiter = ',', default_value = "0",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
     pub(crate) n_depth: Vec<usize>,
-    /// Threads to compute with; 0 or -1: one per core [default: 0]
+    /// Number of compute threads; 0 or -1: one per core [default: 0]
     #[arg(short, long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true,
           value_parser = number::threads())]
     pub(crate) threads: Vec<usize>,
-    /// Sequences that a step of a text has
+    /// Number of sequences per decode step
     #[arg(short = 'b', long = "batch", value_name = "N", value_delimiter = ',', default_value = "1",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 64))]
     pub(crate) sequences: Vec<usize>,
-    /// Repetitions of each test
+    /// Number of repetitions of each test
     #[arg(short, long, value_name = "N", default_value = "3", allow_negative_numbers = true,
           value_parser = number::whole::<usize>(1, 1000))]
     pub(crate) repetitions: usize,
-    /// Form of the output: a table, a JSON array, a JSON object a line, values with commas
+    /// Format of the output: a table, a JSON array, one JSON object per line, comma-separated values
     #[arg(short, long, value_enum, value_name = "FORM", default_value = "md")]
     pub(crate) output: Output,
-    /// Answers lines on standard input instead: fill N, decode MS, prompt N, first N, sweep, products, peak, quit
+    /// Answer requests on standard input instead: fill N, decode MS, prompt N, first N, sweep, products, peak, quit
     #[arg(long)]
     pub(crate) slices: bool,
-    /// Tokens that a sequence has room for, with --slices
+    /// Maximum number of tokens of a sequence, with --slices
     #[arg(short, long = "ctx", value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]
     pub(crate) context: u32,
-    /// Times each kernel that takes a case instead, without a model; the first is the one that is chosen
+    /// Time all kernels that support each case instead, without a model; the first one is the chosen kernel
     #[arg(long, conflicts_with_all = ["slices", "model", "file"])]
     pub(crate) kernels: bool,
-    /// With --kernels: an error if a chosen one takes over 5% more than the fastest
+    /// With --kernels: fail if a chosen kernel takes over 5% more time than the fastest
     #[arg(long)]
     pub(crate) assert: bool,
-    /// What computes
+    /// Compute engine
     #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = MODEL_OPTIONS)]
     engine: String,
-    /// Instruction set of the kernels: portable, avx2, avx512 [default: the best that is here]
+    /// Instruction set of the kernels: portable, avx2 or avx512 [default: the best of this machine]
     #[arg(long, value_name = "NAME", help_heading = MODEL_OPTIONS)]
     isa: Option<String>,
-    /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
+    /// Accuracy of products: precise, or fast, which rounds activations more if that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies(),
           help_heading = MODEL_OPTIONS)]
     numerics: Accuracy,
@@ -79,13 +80,13 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = MODEL_OPTIONS,
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
     kv_type: Format,
-    /// Uses the weights in the mapped file
+    /// Use the weights in the mapped file
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch, help_heading = MODEL_OPTIONS)]
     mmap: Option<bool>,
 }
 
-/// A form of the results.
+/// A format of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     Md,
@@ -95,7 +96,7 @@ pub(crate) enum Output {
 }
 
 impl BenchArgs {
-    /// How the model is opened.
+    /// The options for opening the model.
     pub(crate) fn options(&self, threads: usize, sequences: usize, tokens: u32) -> ModelOptions {
         let mut options = ModelOptions::default().threads(threads).sequences(sequences).ctx(tokens);
         options.engine = self.engine.clone();
@@ -115,14 +116,14 @@ impl BenchArgs {
         &self.engine
     }
 
-    /// How an engine is opened without a model.
+    /// The options for opening an engine without a model.
     pub(crate) fn engine_options(&self, threads: usize) -> EngineOptions {
         let options =
             EngineOptions::default().threads(threads).in_place(self.mmap.unwrap_or(false)).numerics(self.numerics);
         self.isa.iter().fold(options, |options, isa| options.isa(isa))
     }
 
-    /// Numbers of threads; 0 stands for one a core.
+    /// The numbers of threads; 0 stands for one per core.
     pub(crate) fn thread_counts(&self) -> &[usize] {
         if self.threads.is_empty() { &[0] } else { &self.threads }
     }

@@ -17,7 +17,7 @@ no space, or is a name that `inkstone list` shows; any other is the message. A p
 standard input follows the message, after an empty line; without a message each of its lines is
 one. /help in a conversation lists its commands.";
 
-/// Answers messages with the model's chat template: one, or a conversation
+/// Answer a message, or hold a conversation, with the chat template of the model
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ChatArgs {
@@ -29,19 +29,19 @@ pub(crate) struct ChatArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Options that concern messages and their template.
+/// Options that apply to messages and their template.
 #[derive(Args, Debug)]
 pub(crate) struct DialogueArgs {
-    /// System message: instructions that the model follows in the whole conversation
+    /// System message: instructions for the whole conversation
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<OsString>,
-    /// File with a chat template (Jinja) instead of the model's own
+    /// File with a chat template (Jinja) that replaces the template of the model
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
-    /// Variable of the chat template, such as enable_thinking=false; may be given several times
+    /// Variable of the chat template, such as enable_thinking=false; can be repeated
     #[arg(long, value_name = "NAME=JSON", value_parser = super::template::variable)]
     pub(crate) template_var: Vec<(String, serde_json::Value)>,
-    /// Keeps no history of the lines that are typed
+    /// Do not store a history of the typed lines
     #[arg(long)]
     pub(crate) no_history: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct DialogueArgs {
 }
 
 impl DialogueArgs {
-    /// The first of the options that only messages have. The limits are not among them: they ask for nothing.
+    /// The first of the options that only messages have. The limits are not among them: they request nothing.
     pub(super) fn given(&self) -> Option<&'static str> {
         let options = [
             ("--system", self.system.is_some()),
@@ -68,7 +68,8 @@ pub(crate) fn is_fixed(name: &str) -> bool {
         .any(|option| option.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name)))
 }
 
-/// Changes options by a line without dashes: `temperature 0.5`. If it is wrong nothing changes, and the error is a line.
+/// Changes options with a line without dashes, such as `temperature 0.5`. An invalid line changes nothing and returns a
+/// one-line error.
 pub(crate) fn sampling_line(options: &mut SamplingArgs, line: &str) -> Result<(), String> {
     let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let value = value.trim_start();

@@ -15,7 +15,7 @@ no space, or is a name that `inkstone list` shows; any other is the prompt. The 
 standard input or of a file is left out. A pipe or file on standard input follows a prompt that is
 given, after an empty line.";
 
-/// Continues a text as it is, without a chat template
+/// Continue a prompt as raw text, without a chat template
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompleteArgs {
@@ -27,16 +27,16 @@ pub(crate) struct CompleteArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Options that concern raw text only: with one of them `run` continues the text as it is.
+/// Options that apply only to raw text: with one of them `run` continues the prompt as raw text.
 #[derive(Args, Debug)]
 pub(crate) struct RawArgs {
-    /// Makes control tokens out of their texts in the prompt, such as <|im_start|>
+    /// Encode the texts of control tokens in the prompt, such as <|im_start|>, as control tokens
     #[arg(long)]
     pub(crate) special: bool,
 }
 
 impl RawArgs {
-    /// The first of these options that is given.
+    /// The first of these options that is set.
     pub(super) fn given(&self) -> Option<&'static str> {
         self.special.then_some("--special")
     }

@@ -1,26 +1,26 @@
-//! Variables of the environment: each model and sampling option has one, `INKSTONE_` with its long name.
+//! Environment variables: each model and sampling option has a variable named `INKSTONE_` and its long name.
 
 use super::{MODEL_OPTIONS, SAMPLING_OPTIONS, report};
 use clap::{Arg, Command};
 
 const PREFIX: &str = "INKSTONE_";
 
-/// The variable of a long option: `INKSTONE_KV_TYPE` of `kv-type`.
+/// The variable of a long option: `INKSTONE_KV_TYPE` for `kv-type`.
 pub(super) fn variable(long: &str) -> String {
     format!("{PREFIX}{}", long.to_ascii_uppercase().replace('-', "_"))
 }
 
-/// The command, whose subcommands take the values of options that are not given from their variables.
+/// The command whose subcommands read the values of missing options from their variables.
 pub(super) fn with_variables(command: Command) -> Command {
     command.mut_subcommands(|subcommand| subcommand.mut_args(with_variable))
 }
 
-/// What is said of an error that comes from a variable: its name in place of the option's.
+/// The message for an error in the value of a variable, which contains the name of the variable instead of the option.
 pub(super) fn line(error: &clap::Error) -> String {
     let line = report::line(error, &Command::new(""));
     match line.strip_prefix("--").and_then(|line| line.split_once(' ')) {
         Some((long, rest)) => format!("{} {rest}", variable(long)),
-        // Only of bytes that are not text clap does not say where.
+        // For bytes that are not text, clap does not report the option.
         None => std::env::vars_os()
             .filter(|(name, value)| name.to_string_lossy().starts_with(PREFIX) && value.to_str().is_none())
             .map(|(name, value)| format!("{} {value:?}: allowed: UTF-8", name.to_string_lossy()))

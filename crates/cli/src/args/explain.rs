@@ -6,32 +6,33 @@ use clap::Args;
 use inkstone::Phase;
 
 const EXAMPLES: &str = "Examples:
-  inkstone explain                       the built-in story model, as it draws a token
-  inkstone explain model.gguf --rows 8   as it draws for eight sequences at once
+  inkstone explain                       the built-in story model, decoding one token
+  inkstone explain model.gguf --rows 8   decoding with eight sequences
   inkstone explain model.gguf --prefill --isa avx2 --threads 1";
 
-/// Shows what a model runs as: each step with its kernel, and why others were refused
+/// Show the steps of a model with their kernels, and why other kernels were rejected
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     model: FileArgs,
-    /// Sequences that draw a token each, or with --prefill tokens of a prompt [default: 1; with --prefill 64, as run has them]
+    /// Number of sequences that decode, or of prompt tokens with --prefill [default: 1, or 64 with --prefill, as in
+    /// run]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 0x7FFF_FFFF))]
     rows: Option<usize>,
-    /// Tokens of a prompt, instead of sequences that draw
+    /// Show a step with prompt tokens instead of decoding sequences
     #[arg(long)]
     prefill: bool,
-    /// Each layer, also where it is like one before
+    /// Show all layers, including layers that are equal to an earlier one
     #[arg(long)]
     pub(crate) all: bool,
-    /// The graphs of the model, as they are traced
+    /// Print the traced graphs of the model
     #[arg(long, conflicts_with_all = ["plan", "json", "all", "rows", "prefill"])]
     pub(crate) graph: bool,
-    /// The plan, as engines get it
+    /// Print the plan for the engine
     #[arg(long, conflicts_with_all = ["json", "all"])]
     pub(crate) plan: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -43,7 +44,7 @@ impl ExplainArgs {
         self.model.given().map_or(Ok(ModelSource::Embedded), ModelSource::named)
     }
 
-    /// The plan that is meant, where a step of a prompt has at most `chunk` tokens.
+    /// The plan to explain, where a step of a prompt has at most `chunk` tokens.
     pub(crate) fn phase(&self, chunk: usize) -> Phase {
         match self.prefill {
             true => Phase::Prefill(self.rows.unwrap_or(chunk)),

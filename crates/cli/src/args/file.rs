@@ -1,10 +1,10 @@
-//! The model of commands without a prompt: the first argument, or `-m`.
+//! The model of commands without a prompt, given as the first argument or with `-m`.
 
 use crate::Error;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// A model file, given in one of two ways.
+/// A model file, given as an argument or an option.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FileArgs {
     /// GGUF file, or a name that `list` shows
@@ -15,18 +15,18 @@ pub(crate) struct FileArgs {
 }
 
 impl FileArgs {
-    /// The file, if one is given.
+    /// The given file, if there is one.
     pub(crate) fn given(&self) -> Option<&Path> {
         self.model.as_deref().or(self.file.as_deref())
     }
 
-    /// The file that there must be.
+    /// The given file, or an error if there is none.
     pub(crate) fn required(&self) -> Result<&Path, Error> {
         self.given().ok_or_else(missing)
     }
 }
 
-/// What is said without a model.
+/// The error for a missing model.
 pub(super) fn missing() -> Error {
     Error::Usage("missing: MODEL; see --help".to_string())
 }

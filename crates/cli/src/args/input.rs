@@ -1,4 +1,4 @@
-//! Arguments that `run`, `complete` and `chat` share: the model, the prompt, and what is written of the answer.
+//! Arguments that `run`, `complete` and `chat` share: the model, the prompt, and the output.
 
 use super::source::{self, ModelSource, PromptSource};
 use super::{EngineArgs, sampling::SamplingArgs};
@@ -36,17 +36,17 @@ impl InputArgs {
     }
 }
 
-/// How an answer is generated and written.
+/// The options of the generation and the output.
 #[derive(Args, Debug)]
 #[command(next_help_heading = None::<&'static str>)]
 pub(crate) struct OutputArgs {
-    /// One JSON object for each piece of text; the last has finish, seed, usage and timings
+    /// Print one JSON object per piece of text; the last has finish, seed, usage and timings
     #[arg(long)]
     pub(crate) json: bool,
-    /// Says more about the model and the timings
+    /// Print more about the model and the timings
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Shows the time of each kernel after the text, and its share of the memory bandwidth
+    /// Print the time of each kernel after the text, and its share of the memory bandwidth
     #[arg(long)]
     pub(crate) profile: bool,
     #[command(flatten)]

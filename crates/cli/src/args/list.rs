@@ -10,11 +10,11 @@ const EXPLANATION: &str = "The search reads these folders and their subfolders:
 Every command takes a listed name as its MODEL: inkstone chat NAME. A file with that path comes
 first. The name `story` stands for the built-in story model.";
 
-/// Lists the models of this machine: name, architecture, size, file, and whether they run
+/// List the models of this machine: name, architecture, size, file, and whether they run
 #[derive(Args, Debug)]
 #[command(after_help = EXPLANATION, alias = "ls")]
 pub(crate) struct ListArgs {
-    /// One JSON array of objects: name, path, architecture, bytes, runs, reason
+    /// Print a JSON array of objects: name, path, architecture, bytes, runs, reason
     #[arg(long)]
     pub(crate) json: bool,
 }

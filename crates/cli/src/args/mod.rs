@@ -1,4 +1,4 @@
-//! The command line: what can be said, and what is wrong with what was said.
+//! The command line: definitions, parsing and error messages.
 
 mod bench;
 mod chat;
@@ -52,13 +52,13 @@ const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
 
-Options in the spelling of llama.cpp and Ollama are understood; one without use here is left out,
-with a note. INKSTONE_NAME in the environment sets an option, where its help says so.
+Options of llama.cpp and Ollama are accepted as well; an option that is not needed is ignored with
+a note. An environment variable INKSTONE_NAME sets an option if the help of the option lists it.
 
-Results go to standard output, all else to standard error.
+Results are written to standard output, everything else to standard error.
 Exit codes: 0 success, 1 invalid input, 2 invalid command line, 130 Ctrl-C, 143 SIGTERM.";
 
-/// Turns GGUF model files into text
+/// Generate text with models from GGUF files
 #[derive(Debug, Parser)]
 #[command(name = "inkstone", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -82,7 +82,7 @@ pub(crate) enum Command {
 }
 
 impl Arguments {
-    /// The arguments of this process. Help and what is wrong is printed; then the exit code comes back.
+    /// Parses the arguments of this process. Prints help or an error, and then returns the exit code as the error.
     pub(crate) fn from_command_line() -> Result<Arguments, u8> {
         let mut program = Arguments::command();
         program.build();
@@ -92,15 +92,14 @@ impl Arguments {
         Arguments::parsed(&understood.arguments).map_err(|(error, line)| report::report(&error, &line))
     }
 
-    /// The arguments, with the environment's values for options that are not among them; or the error, and what is
-    /// said of it.
+    /// Parses arguments, with environment variables for missing options. Returns an error with its message.
     fn parsed(arguments: &[OsString]) -> Result<Arguments, (clap::Error, String)> {
         let program = environment::with_variables(Arguments::command());
         let parsed = program.try_get_matches_from(arguments).and_then(|m| Arguments::from_arg_matches(&m));
         parsed.map_err(|error| {
             let line = match Arguments::try_parse_from(arguments) {
                 Err(own) => report::line(&own, &command_of(arguments)),
-                // Without the variables nothing is wrong.
+                // Without the variables the arguments are valid.
                 Ok(_) => environment::line(&error),
             };
             (error, line)
@@ -108,14 +107,14 @@ impl Arguments {
     }
 }
 
-/// The definition of the command that arguments name; else of the program.
+/// The definition of the command that the arguments name, or of the program.
 fn command_of(arguments: &[OsString]) -> clap::Command {
     let program = Arguments::command();
     arguments.get(1).and_then(|name| program.find_subcommand(name)).cloned().unwrap_or(program)
 }
 
-/// `inkstone MODEL ..` is `inkstone run MODEL ..`, and so are arguments that begin with an option of `run`. The name of a
-/// command wins over that of a file.
+/// `inkstone MODEL ..` is `inkstone run MODEL ..`, and so are arguments that begin with an option of `run`. The name of
+/// a command takes precedence over the name of a file.
 fn with_command(program: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = arguments.get(1) else { return arguments };
     let is_run = || match first.to_str() {
@@ -128,39 +127,39 @@ fn with_command(program: &clap::Command, mut arguments: Vec<OsString>) -> Vec<Os
     arguments
 }
 
-/// The headings of options that variables of the environment set as well.
+/// The headings of options that environment variables can set.
 const MODEL_OPTIONS: &str = "Model options";
-const SAMPLING_OPTIONS: &str = "Sampling options (a value in the model file comes before the default)";
+const SAMPLING_OPTIONS: &str = "Sampling options (values in the model file override the defaults)";
 
-/// The engines of this build. The names live as long as the program.
+/// The names of the engines of this build, which live as long as the program.
 fn engine_names() -> PossibleValuesParser {
     let names = inkstone::engines::names().into_iter().map(|name| &*name.leak());
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
-/// Accuracies by name.
+/// The accuracies by name.
 fn accuracies() -> impl TypedValueParser<Value = Accuracy> {
     let named = |name: &str| Accuracy::ALL.into_iter().find(|a| a.name() == name).unwrap_or_default();
     PossibleValuesParser::new(Accuracy::ALL.map(Accuracy::name)).map(move |name| named(&name))
 }
 
-/// Where and in what precision a model is computed.
+/// The engine and the precision with which a model is computed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = MODEL_OPTIONS)]
 pub(crate) struct EngineArgs {
-    /// What computes
+    /// Compute engine
     #[arg(long, default_value = "auto", value_parser = engine_names())]
     pub(crate) engine: String,
-    /// Threads to compute with; 0 or -1: one per core [default: 0]
+    /// Number of compute threads; 0 or -1: one per core [default: 0]
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads())]
     pub(crate) threads: Option<usize>,
-    /// Instruction set of the kernels: portable, avx2, avx512; the bits are the same [default: the best that is here]
+    /// Instruction set of the kernels: portable, avx2 or avx512, with equal results [default: the best of this machine]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
-    /// Accuracy of products: precise, or fast, which rounds activations more where that is faster
+    /// Accuracy of products: precise, or fast, which rounds activations more if that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
-    /// Tokens that prompt and text may have together; 0: the trained context, if it fits [default: 0]
+    /// Context in tokens, for prompt and text together; 0: the trained context, if it fits [default: 0]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole_or::<u32>(2, 1 << 30, &[("0", 0)], "0 for the trained context, if it fits"))]
     pub(crate) ctx: Option<u32>,
@@ -168,27 +167,27 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name,
           value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
     pub(crate) kv_type: Format,
-    /// Bytes that weights, caches and activations may take together, such as 1500M or 2G; 0: the free memory [default: 0]
+    /// Memory in bytes for weights, caches and activations, such as 1500M or 2G; 0: the free memory [default: 0]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
     pub(crate) budget: Option<u64>,
-    /// Uses the weights in the mapped file: slower, but without a copy in memory
+    /// Use the weights in the mapped file: slower, but without a copy in memory
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch)]
     pub(crate) mmap: Option<bool>,
-    /// Leaves ops apart that the compiler would fuse; may be given several times, the bits are the same
+    /// Do not fuse these ops, with equal results; can be repeated
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(inkstone::graph::fusions()))]
     pub(crate) without_fusion: Vec<String>,
 }
 
-/// Lists what is in a model file, also in one that can't be run
+/// Show the metadata and tensors of a model file
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) model: FileArgs,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Decodes all tensors and names those with NaN or infinite values (exit code 1 if there are any)
+    /// Decode all tensors and list tensors with NaN or infinite values (exit code 1 if there are any)
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -197,7 +196,7 @@ const LOGITS_EXAMPLES: &str = "Examples:
   inkstone logits model.gguf --ids 1,22172,3186 --out logits.npy --kv-type f32
   inkstone logits model.gguf --ids \"$(inkstone tokenize model.gguf --ids 'Hello')\" --out logits.npy";
 
-/// Writes the logits of every position as a NumPy file: f32, a row for each token
+/// Write the logits of every position to a NumPy file: f32, one row per token
 #[derive(Args, Debug)]
 #[command(after_help = LOGITS_EXAMPLES)]
 pub(crate) struct LogitsArgs {
@@ -209,14 +208,14 @@ pub(crate) struct LogitsArgs {
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Tokens a step [default: all in one]
+    /// Number of tokens per step [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 0x7FFF_FFFF))]
     pub(crate) chunk: Option<usize>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
-/// Prints the completions of a shell
+/// Print the completion script of a shell
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
     /// Name of the shell
@@ -231,7 +230,7 @@ mod tests {
         Arguments::try_parse_from([&["inkstone"], arguments].concat()).map(|a| a.command)
     }
 
-    /// What is said of arguments that are refused.
+    /// The message for arguments that are refused.
     #[track_caller]
     fn refusal(arguments: &[&str]) -> String {
         let line: Vec<_> = ["inkstone"].iter().chain(arguments).map(OsString::from).collect();
@@ -276,7 +275,7 @@ mod tests {
             (&["-n", "-3"], "--max-tokens \"-3\": allowed: a whole number from 0 to 2147483647, or -1 for no limit"),
             (
                 &["--seed", "-2"],
-                "--seed \"-2\": allowed: a whole number from 0 to 18446744073709551615, or -1 for a drawn one",
+                "--seed \"-2\": allowed: a whole number from 0 to 18446744073709551615, or -1 for a random seed",
             ),
             (&["--min-tokens", "-1"], "--min-tokens \"-1\": allowed: a whole number from 0 to 4294967295"),
             (

@@ -1,4 +1,4 @@
-//! Numbers, parsed strictly: only digits where a count is meant, nothing around them, no wrap, no NaN.
+//! Strict parsers of numbers: counts have only digits, without surrounding characters; no overflow, no NaN.
 
 /// Parses a whole number of a range.
 pub(super) fn whole<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -10,7 +10,8 @@ pub(super) fn whole<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> 
     }
 }
 
-/// The same, or one of some words, such as -1, that stand for a value; `meaning` says in words which.
+/// Parses a whole number of a range, or one of some words, such as -1, that stand for a value. `meaning` describes the
+/// words.
 pub(super) fn whole_or<T: TryFrom<u64> + Copy>(
     least: u64,
     most: u64,
@@ -28,7 +29,7 @@ pub(super) fn threads() -> impl Fn(&str) -> Result<usize, String> + Clone {
     whole_or(1, 1024, &[("0", 0), ("-1", 0)], "0 or -1 for one per core")
 }
 
-/// A number of tokens; -1, and -2 as other programs have it: no limit.
+/// A number of tokens; -1 stands for no limit, as does -2 in other programs.
 pub(super) fn limit(text: &str) -> Result<inkstone::Limit, String> {
     match text {
         "-1" | "-2" => Ok(inkstone::Limit::None),
@@ -53,7 +54,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("allowed: a whole number from 0 to {}, also with K, M or G, such as 1500M", u64::MAX))
 }
 
-/// What a switch is set to by an environment variable, or behind an equals sign.
+/// The value of a switch in an environment variable or after an equals sign.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),
@@ -62,7 +63,7 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A token and what is added to its logit: 15043=-1.5; or with the sign in the middle, as in 15043+1.
+/// A token with a bias for its logit: 15043=-1.5, or with only a sign in the middle, such as 15043+1.
 pub(super) fn bias(text: &str) -> Result<(u32, f32), String> {
     let at = text.bytes().position(|b| matches!(b, b'=' | b'+' | b'-'));
     let (id, bias) = text.split_at(at.unwrap_or(text.len()));
@@ -84,10 +85,10 @@ pub(super) fn bias(text: &str) -> Result<(u32, f32), String> {
     })
 }
 
-/// Parses a finite number for which `holds`; `allowed` says so in words.
+/// Parses a finite number for which `holds` returns true; `allowed` describes these numbers.
 pub(super) fn real(holds: fn(f64) -> bool, allowed: &'static str) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| {
-        // Rust reads "+1", "inf" and "nan" too.
+        // Rust also parses "+1", "inf" and "nan".
         let plain = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'-' | b'e' | b'E'));
         let value: Option<f64> = plain.then(|| text.parse().ok()).flatten();
         value.filter(|&v| v.is_finite() && holds(v)).ok_or_else(|| format!("allowed: {allowed}"))
@@ -98,7 +99,7 @@ pub(super) fn real(holds: fn(f64) -> bool, allowed: &'static str) -> impl Fn(&st
 #[derive(Clone, Debug)]
 pub(crate) struct Ids(pub(crate) Vec<u32>);
 
-/// Ids with commas, as `tokenize --ids` prints them or without the brackets and spaces.
+/// Ids separated by commas, as printed by `tokenize --ids`, or without the brackets and spaces.
 pub(super) fn ids(text: &str) -> Result<Ids, String> {
     let inner = text.strip_prefix('[').map_or(Some(text), |t| t.strip_suffix(']'));
     let ids = inner.and_then(|list| {

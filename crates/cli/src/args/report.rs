@@ -1,11 +1,11 @@
-//! What is wrong with a command line, in one line.
+//! One-line errors about the command line.
 
 use super::suggest;
 use crate::{error, output, terminal};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
-/// Prints help, version or the line of the error; gives the exit code.
+/// Prints help, version or the line of the error. Returns the exit code.
 pub(super) fn report(error: &clap::Error, line: &str) -> u8 {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -28,7 +28,7 @@ pub(super) fn report(error: &clap::Error, line: &str) -> u8 {
     }
 }
 
-/// Prints an error in the command line; gives the exit code.
+/// Prints an error in the command line. Returns the exit code.
 pub(super) fn refused(line: &str) -> u8 {
     terminal::error(line);
     error::USAGE
@@ -39,14 +39,14 @@ fn eprint_help(error: &clap::Error) {
     let _ = write!(std::io::stderr().lock(), "{}", error.render());
 }
 
-/// The thing, the value, what is allowed. `command`: the definition that the error is about.
+/// The message of an error: the argument, its value and the allowed values. `command` is the definition of the command.
 pub(super) fn line(error: &clap::Error, command: &clap::Command) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(s)) => s.clone(),
         Some(ContextValue::Strings(list)) => list.join(", "),
         _ => String::new(),
     };
-    // "--top-p <P>" and "--mmap[=<BOOL>]" to the option's name.
+    // Reduces "--top-p <P>" and "--mmap[=<BOOL>]" to the name of the option.
     let argument = text(ContextKind::InvalidArg);
     let name = argument.split_once([' ', '[']).map_or("", |(name, _)| name);
     let name = if name.starts_with("--") { name } else { argument.as_str() };

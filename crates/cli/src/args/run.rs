@@ -1,4 +1,4 @@
-//! Arguments of `run`, and which of `chat` and `complete` they mean.
+//! Arguments of `run`, and the choice between `chat` and `complete`.
 
 use super::{DialogueArgs, InputArgs, ModelSource, OutputArgs, RawArgs};
 use crate::Error;
@@ -16,17 +16,17 @@ no space, or is a name that `inkstone list` shows; any other is the prompt. A pi
 standard input follows the prompt, after an empty line. `inkstone MODEL ..` is
 `inkstone run MODEL ..`.
 
-A model with a chat template answers, as with `inkstone chat`. The text is continued as it is, as
-with `inkstone complete`, if the file has no template, without a MODEL, and with --special, --raw
-or INKSTONE_RAW=1.";
+A model with a chat template answers the prompt, like `inkstone chat`. The prompt is continued as
+raw text, like `inkstone complete`, if the file has no template, if no MODEL is given, and with
+--special, --raw or INKSTONE_RAW=1.";
 
-/// Answers a prompt with the model's chat template; continues the text if there is none
+/// Answer a prompt with the chat template of the model, or continue it if there is none
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// Continues the text as it is, also if the model has a chat template
+    /// Continue the prompt as raw text, even if the model has a chat template
     #[arg(long)]
     raw: bool,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// What `run` does.
+/// The action of `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// `chat`, whatever the file says.
+    /// `chat`, independent of the file.
     Chat,
     /// `complete`, for this reason.
     Complete(&'static str),
@@ -49,7 +49,7 @@ pub(crate) enum Way {
 }
 
 impl RunArgs {
-    /// What these arguments mean for a model. `environment`: the value of `INKSTONE_RAW`.
+    /// The action of these arguments for a model. `environment` is the value of `INKSTONE_RAW`.
     pub(crate) fn way(&self, model: &ModelSource, environment: Option<&str>) -> Result<Way, Error> {
         let raw = self.raw.then_some("--raw").or(self.special.given());
         match (self.dialogue.given(), raw) {

@@ -1,4 +1,4 @@
-//! Which argument is the model and which the prompt.
+//! Decides which argument is the model and which is the prompt.
 
 use super::suggest::similar_name;
 use crate::Error;
@@ -6,10 +6,10 @@ use crate::models::{self, Models};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Where the model comes from.
+/// The source of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ModelSource {
-    /// The one inside the program.
+    /// The built-in story model.
     Embedded,
     /// A file.
     File(PathBuf),
@@ -40,7 +40,7 @@ impl ModelSource {
     }
 }
 
-/// Where the prompt comes from.
+/// The source of the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptSource {
     /// The command line.
@@ -51,7 +51,7 @@ pub(crate) enum PromptSource {
     Stdin,
 }
 
-/// What the command line says of both.
+/// The arguments and options for both.
 pub(super) struct Given<'a> {
     /// Arguments without an option: at most two.
     pub(super) arguments: &'a [OsString],
@@ -63,8 +63,8 @@ pub(super) struct Given<'a> {
     pub(super) file: Option<&'a Path>,
 }
 
-/// An option takes its role; what is left of the two is for the arguments. Of a single argument with both roles free,
-/// its look decides.
+/// An option fixes the model or the prompt, and the arguments fill the other role. If both roles are free, the form of
+/// a single argument decides.
 pub(super) fn sources(given: &Given) -> Result<(ModelSource, PromptSource), Error> {
     sources_among(&Models::of_machine(), given)
 }
@@ -77,7 +77,7 @@ fn sources_among(models: &Models, given: &Given) -> Result<(ModelSource, PromptS
         (None, None) => None,
     };
     let too_many = |argument: &OsStr| {
-        Error::Usage(format!("one argument too many: {argument:?}; model and prompt are given already"))
+        Error::Usage(format!("one argument too many: {argument:?}; model and prompt are already given"))
     };
     match (given.arguments, &model, &prompt) {
         ([], ..) => {}
@@ -94,8 +94,8 @@ fn sources_among(models: &Models, given: &Given) -> Result<(ModelSource, PromptS
     Ok((model, prompt.unwrap_or(PromptSource::Stdin)))
 }
 
-/// Whether an argument is an existing file, ends in `.gguf`, or is a word with a path separator or a listed name. A word
-/// that looks like the name of another model is an error: the user does not mean a prompt.
+/// Whether an argument is an existing file, ends in `.gguf`, or is a word with a path separator or a listed name. A
+/// word that looks like the name of another model is an error: the user does not mean a prompt.
 fn looks_like_a_model(models: &Models, argument: &OsStr) -> Result<bool, Error> {
     let path = Path::new(argument);
     let text = argument.to_string_lossy();
@@ -124,7 +124,7 @@ pub(super) fn is_for_a_model(argument: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    /// What `run` makes of arguments without an option, `-m`, `-p` and `-f`.
+    /// The sources for arguments, `-m`, `-p` and `-f`, as text.
     fn meant(arguments: &[&str], m: Option<&str>, p: Option<&str>, f: Option<&str>) -> Result<String, Error> {
         let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
         let (model, prompt) = (m.map(Path::new), p.map(OsStr::new));

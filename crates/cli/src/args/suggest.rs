@@ -1,11 +1,11 @@
-//! What may have been meant by a path to nothing.
+//! Suggestions for misspelt paths and names.
 
 use crate::models::Models;
 use std::path::Path;
 
-/// Files of a folder that are looked at: a suggestion is not worth a long search.
+/// The largest number of files in a folder that are compared, which bounds the time of a search.
 const MAX_FILES: usize = 10_000;
-/// Longer names are compared with nothing.
+/// Longer names are not compared.
 const MAX_NAME: usize = 255;
 
 /// The hint for a missing model: a file in the same folder or a listed model with a similar name, else the rule for
@@ -18,7 +18,7 @@ fn hint(path: &Path, models: &Models) -> String {
     let file = || similar_file(path).map(|name| path.with_file_name(name).display().to_string());
     match file().or_else(|| similar_name(path.to_str()?, models).map(str::to_string)) {
         Some(name) => format!("did you mean {name}?"),
-        None => "a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments; \
+        None => "a model ends in .gguf, has a path separator and no space, or is the first of two arguments; \
                  `inkstone list` shows names"
             .to_string(),
     }
@@ -39,19 +39,19 @@ fn similar_file(path: &Path) -> Option<String> {
     closest(wanted, names.filter(|n| n.len() <= MAX_NAME))
 }
 
-/// The name at the smallest distance, which is at most a third of the letters that are wanted.
+/// The name with the smallest distance, which is at most a third of the letters of the wanted name.
 pub(super) fn closest<N: AsRef<str> + Ord>(wanted: &str, names: impl Iterator<Item = N>) -> Option<N> {
     let most = if wanted.len() > MAX_NAME { return None } else { wanted.chars().count() / 3 };
     let scored = names.map(|name| (distance(wanted, name.as_ref()), name));
     scored.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 
-/// Levenshtein's distance, where two letters that changed places are one change: letters to change, swap, add or leave
-/// out.
+/// The Levenshtein distance, with a swap of two letters as one change: the number of letters to change, swap, add or
+/// remove.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    // The row before, and the letter that it is of.
+    // The previous row with its letter.
     let mut before: Option<(char, Vec<usize>)> = None;
     for (i, x) in a.chars().enumerate() {
         let mut next = vec![i + 1];
@@ -89,7 +89,7 @@ mod tests {
         let found = hint(&folder.path().join("storry-5m.gguf"), &none);
         assert_eq!(found, format!("did you mean {}?", folder.path().join("story-5m.gguf").display()));
         let nothing = hint(&folder.path().join("x.gguf"), &none);
-        assert!(nothing.starts_with("a model is what ends in .gguf, has a path separator and no space"), "{nothing}");
+        assert!(nothing.starts_with("a model ends in .gguf, has a path separator and no space"), "{nothing}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `logits`: the numbers behind every position of a sequence, as a NumPy file.
+//! `logits`: writes the logits of every position of a sequence to a NumPy file.
 
 use super::open;
 use crate::args::{LogitsArgs, ModelSource};
@@ -13,7 +13,7 @@ pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> 
         return Err(Error::Usage(format!("--out {:?} is the model itself, allowed: another file", args.out)));
     }
     let model = open::model(&source, open::options(&args.engine, 0), signals)?;
-    // What can't be written should be known before the work, not after it.
+    // A path that can't be written is reported before the work instead of after it.
     Destination::probe(&args.out)?;
     let ids = &args.ids.0;
     let values = model.logits(ids, args.chunk)?;

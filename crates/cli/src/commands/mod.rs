@@ -1,4 +1,4 @@
-//! One file (or folder) a command.
+//! The commands: one file or folder each.
 
 pub(crate) mod bench;
 pub(crate) mod chat;

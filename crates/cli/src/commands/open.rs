@@ -1,4 +1,4 @@
-//! Opening what the command line names.
+//! Opens the models and files of the command line.
 
 use crate::args::{EngineArgs, ModelSource, OutputArgs, missing_model_hint};
 use crate::error::Error;
@@ -10,10 +10,10 @@ use inkstone::{Defaults, Model, ModelOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Prompt tokens in one step: Ctrl-C is seen between steps.
+/// The number of prompt tokens per step. Ctrl-C takes effect between steps.
 pub(super) const CHUNK: usize = 64;
 
-/// The file of a model by path or listed name, also if the model does not run.
+/// Opens the file of a model by its path or listed name, even if the model can't be run.
 pub(super) fn file(model: &Path) -> Result<Gguf, Error> {
     match ModelSource::named(model)? {
         ModelSource::Embedded => Ok(inkstone::embedded_file()?),
@@ -24,7 +24,7 @@ pub(super) fn file(model: &Path) -> Result<Gguf, Error> {
     }
 }
 
-/// The options of a model. `chunk`: most prompt tokens a step; 0: as many as the engine takes.
+/// The options of a model. `chunk` is the largest number of prompt tokens per step; 0: the limit of the engine.
 pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     let mut options = ModelOptions::default();
     options.engine = engine.engine.clone();
@@ -41,8 +41,8 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options
 }
 
-/// As many threads as were asked for, at most one per core that this process may use: with more, each waits for the others
-/// while it does not run. 64 threads on two cores take 40 times the CPU time.
+/// The requested number of threads, but at most one per core that this process may use: with more threads, running
+/// threads spin for threads that are not running. 64 threads on two cores take 40 times the CPU time.
 pub(super) fn threads(wanted: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(wanted, std::num::NonZero::get);
     if wanted > cores {
@@ -56,7 +56,7 @@ pub(super) fn generating(source: &ModelSource, args: &OutputArgs, signals: &Sign
     model(source, options(&args.engine, CHUNK).profile(args.profile), signals)
 }
 
-/// A model that runs, with a bar while it loads. A first Ctrl-C ends the loading.
+/// Opens a model, with a progress bar while it is loaded. A first Ctrl-C ends the loading.
 pub(super) fn model(source: &ModelSource, options: ModelOptions, signals: &Signals) -> Result<Model, Error> {
     let _watch = signals.watch();
     let bar = Arc::new(Bar::new("loading", signals.cancel()));
@@ -80,7 +80,7 @@ pub(super) fn model(source: &ModelSource, options: ModelOptions, signals: &Signa
     Ok(model)
 }
 
-/// Names the file to the handler of faults; if there is nothing, says what may have been meant.
+/// Passes the name of the file to the handler of faults. If the file does not exist, the error has a suggestion.
 fn announce(path: &Path) -> Result<(), Error> {
     let name = path.display().to_string();
     fault::name_mapped_file(&name);

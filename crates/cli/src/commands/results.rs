@@ -1,4 +1,4 @@
-//! What `run` and `chat` write: the text, and lines about it.
+//! The output of `run`, `complete` and `chat`: the text, and lines about it.
 
 use super::events::End;
 use super::table::figure;
@@ -8,20 +8,20 @@ use inkstone::compute::huge_pages;
 use inkstone::{Model, Piece, Stream, TokenScore};
 use std::io::{self, Write};
 
-/// What a stream gave.
+/// The result of a stream.
 #[derive(Default)]
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) failure: Option<inkstone::Error>,
 }
 
-/// The pieces on standard output, each at once.
+/// Writes the pieces to standard output as soon as they are generated.
 pub(super) struct Results {
     json: bool,
     terminal: bool,
-    /// Something comes after the text.
+    /// Whether more output follows the text.
     line: bool,
-    /// Log-probabilities for standard error, where the text is no JSON.
+    /// The log-probabilities for standard error, if the output is not JSON.
     scores: Vec<TokenScore>,
 }
 
@@ -30,17 +30,18 @@ impl Results {
         Results { json, terminal: !json && terminal::shows_results(), line: false, scores: Vec::new() }
     }
 
-    /// The same, of texts that end with a line each.
+    /// Results whose texts each end with a line end.
     pub(super) fn of_chat(json: bool) -> Results {
         Results { line: true, ..Results::new(json) }
     }
 
-    /// What the text goes on from, on a terminal.
+    /// Prints the prompt before the text, on a terminal.
     pub(super) fn prompt(&mut self, prompt: &str) -> io::Result<()> {
         if self.terminal { output::print(terminal::bold(&terminal::printable(prompt)).as_bytes()) } else { Ok(()) }
     }
 
-    /// All that a stream gives, and how it ended. A failure of the model is part of it, one of the output an error.
+    /// Writes all pieces of a stream, and returns its result. A failure of the model is part of the result, a failure
+    /// of the output is an error.
     pub(super) fn stream(&mut self, stream: &mut Stream) -> io::Result<Answer> {
         let mut answer = Answer::default();
         for piece in stream.by_ref() {
@@ -92,7 +93,7 @@ fn print_line(value: &impl serde::Serialize) -> io::Result<()> {
     output::print(&line)
 }
 
-/// One line after the text.
+/// Prints the lines after the text.
 pub(super) fn summary(stream: &Stream, verbose: bool) {
     let (usage, timings) = (stream.usage(), stream.timings());
     let rate = timings.decode_rate(&usage).map_or(String::new(), |rate| format!("{rate:.1} tokens/s, "));
@@ -113,7 +114,7 @@ pub(super) fn model_name(source: &ModelSource) -> String {
     }
 }
 
-/// A line about the model.
+/// Prints lines about the model.
 pub(super) fn describe(model: &Model, source: &ModelSource) {
     let name = model_name(source);
     let (engine, context) = (&model.engine().caps().name, model.config().context);
@@ -126,6 +127,6 @@ pub(super) fn describe(model: &Model, source: &ModelSource) {
     terminal::note(&format!("weights: {} loaded in {time:.3} s{huge}", figure(memory.weights as f64, "B")));
     if memory.streamed > 0 {
         let [locked, streamed] = [memory.locked, memory.streamed].map(|bytes| figure(bytes as f64, "B"));
-        terminal::note(&format!("weights: {locked} locked in memory, {streamed} read from the file again and again"));
+        terminal::note(&format!("weights: {locked} locked in memory, {streamed} read from the file in every step"));
     }
 }

@@ -23,11 +23,11 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     };
     match raw {
         Some(why) => {
-            terminal::note(&format!("note: run continues the text as it is ({why}), as `inkstone complete`"));
+            terminal::note(&format!("note: run continues the prompt as raw text ({why}), like `inkstone complete`"));
             complete::go_on(&model, &source, prompt, &args.special, &args.output, signals)
         }
         None => {
-            terminal::note("note: run uses the chat template of the model; --raw continues the text as it is");
+            terminal::note("note: run uses the chat template of the model; --raw continues the prompt as raw text");
             let message = if typed { None } else { Some(prompt.read(&model)?) };
             if piped && message.as_deref() == Some("") {
                 return Err(Error::NoMessage);

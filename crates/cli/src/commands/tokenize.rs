@@ -43,7 +43,7 @@ pub(crate) fn tokenize(args: &TokenizeArgs) -> Result<(), Error> {
     Ok(out.flush()?)
 }
 
-/// `[1, 2, 3]`: JSON, and what `logits --ids` takes.
+/// Writes `[1, 2, 3]`, which is JSON and can be passed to `logits --ids`.
 pub(super) fn write_ids(out: &mut impl Write, ids: &[u32]) -> std::io::Result<()> {
     let mut separator = "[";
     for id in ids {
@@ -53,7 +53,7 @@ pub(super) fn write_ids(out: &mut impl Write, ids: &[u32]) -> std::io::Result<()
     writeln!(out, "{}", if ids.is_empty() { "[]" } else { "]" })
 }
 
-/// A line for each token: its id, and its text in quotes with bytes that are no characters as `\xFF`.
+/// Writes one line per token: its id, and its text in quotes, with invalid UTF-8 as `\xFF`.
 fn write_tokens(out: &mut impl Write, ids: &[u32], tokenizer: &Tokenizer) -> std::io::Result<()> {
     for &id in ids {
         let piece = tokenizer.piece_or_text(id).unwrap_or_default();

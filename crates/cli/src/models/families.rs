@@ -1,4 +1,4 @@
-//! Words that are names of models, not prompts.
+//! Words that are names of models instead of prompts.
 
 /// Families whose name is also a model without a number: as a prompt the bare word in small letters is improbable.
 const NAMES: &[&str] = &[
@@ -71,8 +71,8 @@ const WORDS: &[&str] = &[
     "zephyr",
 ];
 
-/// Whether an argument is the name of a model rather than a prompt: a single word that begins with a family's name and
-/// goes on as models' names do, or `NAME:TAG`.
+/// Whether an argument is the name of a model instead of a prompt: a single word that begins with the name of a family
+/// and continues like the name of a model, or `NAME:TAG`.
 pub(crate) fn looks_like_a_name(argument: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
     if !argument.chars().all(plain) || !argument.ends_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -85,7 +85,8 @@ pub(crate) fn looks_like_a_name(argument: &str) -> bool {
         || has_tag(argument)
 }
 
-/// Whether a model's name may continue with this letter after its family: `llama3`, `phi-2`, `qwen2.5`, `gemma:2b`.
+/// Whether the name of a model may continue with this letter after its family: `llama3`, `phi-2`, `qwen2.5`,
+/// `gemma:2b`.
 fn goes_on(c: char) -> bool {
     c.is_ascii_digit() || "-.:".contains(c)
 }

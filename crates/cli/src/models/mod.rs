@@ -1,5 +1,5 @@
-//! The models of this machine by name: the built-in story model, and the GGUF files in the folders of the user and in the
-//! caches of other programs.
+//! The models of this machine by name: the built-in story model, and the GGUF files in the folders of the user and in
+//! the caches of other programs.
 //!
 //! A search reads folders and Ollama's manifests, and opens no model file. Every part of it is bounded.
 
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use walk::Walk;
 
-/// The name of the model inside the program.
+/// The name of the built-in story model.
 pub(crate) const STORY: &str = "story";
 
 /// A model that was found.
@@ -27,7 +27,7 @@ pub(crate) const STORY: &str = "story";
 pub(crate) struct Found {
     /// Its name on the command line.
     pub(crate) name: String,
-    /// Its file; `None`: the model inside the program.
+    /// Its file; `None` for the built-in story model.
     pub(crate) path: Option<PathBuf>,
     /// Bytes of all its files.
     pub(crate) bytes: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Where it is, for people.
+    /// Its path, or its description, for output.
     pub(crate) fn place(&self) -> String {
         self.path.as_ref().map_or("(inside the program)".to_string(), |path| path.display().to_string())
     }
@@ -51,7 +51,7 @@ pub(crate) struct Parts {
     pub(crate) all: usize,
 }
 
-/// The models, searched when they are first asked for.
+/// The models, searched on first use.
 pub(crate) struct Models {
     places: Vec<Place>,
     search: OnceCell<Search>,
@@ -60,7 +60,7 @@ pub(crate) struct Models {
 /// The result of a search.
 #[derive(Default)]
 struct Search {
-    /// By name, then path; each once.
+    /// The models, sorted by name and then by path, without duplicates.
     found: Vec<Found>,
     /// Places with more entries than a search reads.
     cut: Vec<PathBuf>,
@@ -148,7 +148,7 @@ fn search(places: &[Place]) -> Search {
     search
 }
 
-/// The path without links, or as it is.
+/// The path with its links resolved, or the path itself if this fails.
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

@@ -44,7 +44,7 @@ fn model(folder: &Path, manifest: &Path) -> Option<Found> {
     Some(Found { name, path: Some(path), bytes: blob.len(), parts: None })
 }
 
-/// The name by the last four parts of a manifest's path.
+/// The name, from the last four parts of the path of a manifest.
 fn name(manifest: &Path) -> Option<String> {
     let mut parts = manifest.iter().rev().map(|part| part.to_string_lossy());
     let (tag, name, namespace, registry) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

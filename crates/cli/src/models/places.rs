@@ -20,11 +20,12 @@ pub(super) enum Layout {
     Files,
     /// The hub cache of Hugging Face.
     Hub,
-    /// Ollama's manifests and blobs.
+    /// The manifests and blobs of Ollama.
     Ollama,
 }
 
-/// Each place once, in the order of the search. `variable` gives an environment variable unless it is empty.
+/// The places without duplicates, in the order of the search. `variable` returns an environment variable unless it is
+/// empty.
 pub(super) fn places(variable: &dyn Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Vec<Place> {
     let path = |name: &str| variable(name).map(PathBuf::from);
     let in_home = |rest: &str| home.map(|home| home.join(rest));

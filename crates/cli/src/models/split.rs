@@ -4,7 +4,7 @@ use super::{Found, Parts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Least digits of a number in a file name.
+/// The least number of digits of a number in a file name.
 const DIGITS: usize = 5;
 
 /// Files as models: the files of a split model are one model, with the path of the first file.
@@ -31,7 +31,7 @@ pub(super) fn grouped(files: &[PathBuf]) -> Vec<Found> {
     found.collect()
 }
 
-/// Name, number and count of a file name without its ending, if it has all three.
+/// The name, number and count in a file name without its extension, if it has all three.
 fn part(stem: &str) -> Option<(&str, usize, usize)> {
     let (rest, all) = stem.rsplit_once("-of-")?;
     let (name, number) = rest.rsplit_once('-')?;

@@ -23,7 +23,7 @@ fn lines_of_a_pipe_are_a_conversation_with_commands() {
     let answers: Vec<_> = ran.text().lines().collect();
     assert_eq!((answers.len(), answers[0]), (3, "Hello! Shall I tell you a story?"));
     assert_eq!(answers[2], answers[0], "what was taken back is not forgotten");
-    assert!(ran.stderr.contains("there is nothing to take back"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no message to remove"), "{}", ran.stderr);
     let saved: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(saved[1]["content"], answers[0]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -121,7 +121,7 @@ fn a_model_without_a_template_says_once_that_a_plain_form_is_used() {
     let file = folder.path().join("plain.gguf");
     write_story_without_template(&file);
     let ran = run_with_input(&["chat", file.to_str().unwrap(), "-n", "3"], b"Hello\nHello\n").succeeded();
-    let note = "note: the model has no chat template; a plain form is used, a line `role: content` each";
+    let note = "note: the model has no chat template; a plain form is used, with a line `role: content` per message";
     assert_eq!(ran.stderr.lines().filter(|line| *line == note).count(), 1, "{}", ran.stderr);
     assert!(!run(&["chat", "Hello", "-n", "1"]).succeeded().stderr.contains("plain form"));
 }

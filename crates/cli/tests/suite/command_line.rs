@@ -88,7 +88,7 @@ fn e06_what_is_misspelt_gets_a_suggestion() {
     refused.refused(1, "storry.gguf: no such file; did you mean story.gguf?");
     run(&["run", "no/such/model"]).refused(
         1,
-        "no/such/model: no such file; a model is what ends in .gguf, has a path separator and no space, or is the first of two arguments",
+        "no/such/model: no such file; a model ends in .gguf, has a path separator and no space, or is the first of two arguments",
     );
 }
 

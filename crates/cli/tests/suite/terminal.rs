@@ -82,14 +82,14 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
         (PROMPT, &save),
         (PROMPT, "/undo\r"),
         (PROMPT, "/undo\r"),
-        ("there is nothing to take back", ""),
+        ("there is no message to remove", ""),
         (PROMPT, &load),
         ("messages: 3", ""),
         (PROMPT, "/undo\r"),
         (PROMPT, &load),
         (PROMPT, "/reset\r"),
         (PROMPT, "/undo\r"),
-        ("there is nothing to take back", ""),
+        ("there is no message to remove", ""),
         (PROMPT, "/nope\r"),
         ("error: unknown command \"/nope\"; commands: /help, ", ""),
         (PROMPT, "/set temperature x\r"),
@@ -108,7 +108,7 @@ fn a_conversation_is_typed_and_its_commands_obeyed() {
     ];
     let Some((shown, code)) = typed(&[], &steps) else { return };
     assert_eq!(code, 0);
-    assert_eq!(shown.matches("there is nothing to take back").count(), 2, "{shown}");
+    assert_eq!(shown.matches("there is no message to remove").count(), 2, "{shown}");
     assert_eq!(contents(&file), ["Be kind.", "Hello", "Hello! Shall I tell you a story?"]);
     assert_eq!(contents(&switched)[..2], ["Be kind.", "/no_think Hello"]);
     assert_eq!(contents(&end), ["Be kind.", "Hello", "Hello!"]);
@@ -188,7 +188,7 @@ fn commands_of_other_programs_are_known() {
         (PROMPT, &save),
         (PROMPT, "/clear\r"),
         (PROMPT, "/undo\r"),
-        ("there is nothing to take back", ""),
+        ("there is no message to remove", ""),
         (PROMPT, "/bye\r"),
     ];
     let Some((shown, code)) = typed(&[], &steps) else { return };

@@ -1,6 +1,6 @@
-//! Spellings of other programs, understood before clap sees the arguments: clap would take `-ngl` for `-n gl`.
+//! Translates the options of other programs before clap parses the arguments: clap would parse `-ngl` as `-n gl`.
 //!
-//! A spelling that the command itself has is left to it, and so are the values of options and what follows `--`.
+//! Options that the command itself has are not changed, nor are the values of options and the arguments after `--`.
 
 mod table;
 #[cfg(test)]
@@ -18,42 +18,42 @@ struct Row {
     names: &'static str,
     value: Value,
     meaning: Meaning,
-    /// The commands that the row is for; none: all.
+    /// The commands that the row applies to; an empty list stands for all.
     commands: &'static [&'static str],
 }
 
-/// What follows an option.
+/// The values that follow an option.
 #[derive(Clone, Copy)]
 enum Value {
     Switch,
     One,
     Pair,
-    /// One of these words, or nothing.
+    /// One of these words, or no value.
     Word(&'static [&'static str]),
 }
 
-/// What an option is here.
+/// The translation of an option.
 enum Meaning {
-    /// This option.
+    /// The option is an alias of this option.
     Is(&'static str),
-    /// A JSON object of variables of the chat template.
+    /// The value is a JSON object of variables of the chat template.
     Variables,
-    /// Nothing: why the program does without.
+    /// The option is ignored, for this reason.
     NotNeeded(&'static str),
-    /// Something that is missing.
+    /// The option needs this feature, which is not supported yet.
     NotYet(&'static str),
-    /// Something that is done like this.
+    /// The option is not supported; this is the alternative.
     Instead(&'static str),
 }
 
-/// Arguments in our own spellings, and notes on what was left out.
+/// The translated arguments, with notes about ignored options.
 #[derive(Debug, Default)]
 pub(super) struct Understood {
     pub(super) arguments: Vec<OsString>,
     pub(super) notes: Vec<String>,
 }
 
-/// The arguments of a process, translated; or the line that says what can't be. `program`: the built definition.
+/// Translates the arguments of a process, or returns the error line. `program` is the built definition.
 pub(super) fn understand(program: &Command, arguments: &[OsString]) -> Result<Understood, String> {
     let mut understood = Understood::default();
     let (head, tail) = arguments.split_at(arguments.len().min(2));
@@ -103,7 +103,7 @@ impl Understood {
         Ok(())
     }
 
-    /// What an option that is not the command's own stands for.
+    /// Applies the translation of an option that the command itself does not have.
     fn apply(&mut self, command: &Command, name: &str, row: &Row, values: Vec<OsString>) -> Result<(), String> {
         match row.meaning {
             Meaning::Is(ours) => {
@@ -162,7 +162,7 @@ fn row(command: &Command, name: &str) -> Option<&'static Row> {
     TABLE.iter().filter(holds).find(|row| row.names.split(' ').any(|known| known == name))
 }
 
-/// The command's option of a long name or of one letter.
+/// The option of a command with this long name or letter.
 pub(super) fn own<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     let mut letters = name.strip_prefix('-')?.chars();
     match (name.strip_prefix("--"), letters.next(), letters.next()) {
@@ -178,7 +178,7 @@ fn of_letter(command: &Command, letter: char) -> Option<&Arg> {
     command.get_arguments().find(|a| a.get_short() == Some(letter))
 }
 
-/// Of several letters in one argument (`-vn`) the option that the next argument is the value of, if it takes one.
+/// For several letters in one argument (`-vn`): the option whose value is the next argument, if it takes one.
 fn last_of_cluster<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     let mut letters = name.strip_prefix('-')?.chars();
     let own = letters.find_map(|letter| match of_letter(command, letter) {
@@ -188,7 +188,7 @@ fn last_of_cluster<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     own.flatten().filter(|_| letters.as_str().is_empty())
 }
 
-/// The argument that clap takes for the value of an option.
+/// The argument that clap uses as the value of an option.
 fn value_of(own: &Arg, rest: &mut Iter<OsString>) -> Option<OsString> {
     let next = rest.as_slice().first()?;
     let is_value = |next: &OsStr| match next.to_str().and_then(|text| text.strip_prefix('-')) {
@@ -200,7 +200,7 @@ fn value_of(own: &Arg, rest: &mut Iter<OsString>) -> Option<OsString> {
     if takes_next { rest.next().cloned() } else { None }
 }
 
-/// What is said where a command has no such option.
+/// The error for an option that the command does not have.
 fn lacks(command: &Command, name: &str, ours: &str) -> String {
     let command = command.get_name();
     if name == ours {

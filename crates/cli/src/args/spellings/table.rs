@@ -1,4 +1,4 @@
-//! The table: options of llama.cpp's command line programs and of `ollama run`, and what each is here.
+//! The table: options of the command line programs of llama.cpp and of `ollama run`, with their translations.
 
 use super::Meaning::{Instead, Is, NotNeeded, NotYet, Variables};
 use super::Row;
@@ -20,36 +20,36 @@ const THINKING: &str = "the chat template decides: --template-var enable_thinkin
 const GRAMMARS: &str = "grammars";
 const DRAFT: &str = "a draft model";
 const MEDIA: &str = "images, sound and video";
-const POSITIONS: &str = "rotary positions other than those of the file";
+const POSITIONS: &str = "rotary positions that differ from the file";
 const TOOLS: &str = "tools that the program calls";
 const EMBEDDINGS: &str = "embeddings";
 
-/// An option that is one of ours. One that the command itself has is not looked up.
+/// An alias of an option. An option that the command itself has is not looked up.
 const fn is(names: &'static str, value: Value, ours: &'static str) -> Row {
     Row { names, value, meaning: Is(ours), commands: &[] }
 }
 
-/// An option that can be left out.
+/// An option that is not needed.
 const fn no(names: &'static str, value: Value, why: &'static str) -> Row {
     Row { names, value, meaning: NotNeeded(why), commands: &[] }
 }
 
-/// An option for something that is missing.
+/// An option for a missing feature.
 const fn yet(names: &'static str, value: Value, what: &'static str) -> Row {
     Row { names, value, meaning: NotYet(what), commands: &[] }
 }
 
-/// An option for something that is done in another way.
+/// An option with an alternative.
 const fn instead(names: &'static str, value: Value, how: &'static str) -> Row {
     Row { names, value, meaning: Instead(how), commands: &[] }
 }
 
-/// The row, of some commands only.
+/// A row that applies only to some commands.
 const fn of(commands: &'static [&'static str], row: Row) -> Row {
     Row { commands, ..row }
 }
 
-/// Where two rows have a name, the first that holds for the command counts.
+/// The rows. If several rows have a name, the first one that applies to the command counts.
 pub(super) const TABLE: &[Row] = &[
     // ollama show
     of(&["show"], no("--license --parameters --template --system", Switch, METADATA)),
@@ -62,20 +62,20 @@ pub(super) const TABLE: &[Row] = &[
     instead("--completion-bash", Switch, "inkstone completions bash prints it"),
     no("--verbose-prompt", Switch, "inkstone tokenize shows the tokens of a text"),
     is("-t --threads", One, "--threads"),
-    no("-tb --threads-batch", One, "--threads holds for prompts as well"),
+    no("-tb --threads-batch", One, "--threads also applies to prompts"),
     no("-C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll", One, SCHEDULED),
     no("-Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch --prio-batch --poll-batch", One, SCHEDULED),
     is("-c --ctx-size", One, "--ctx"),
     is("-n --predict --n-predict", One, "--max-tokens"),
     no("-b --batch-size -ub --ubatch-size", One, STEPS),
-    no("--keep", One, "a text ends when the context is full; a conversation forgets its oldest turns"),
-    no("--swa-full", Switch, "the cache has room for the whole context"),
+    no("--keep", One, "a text ends when the context is full; a conversation drops its oldest turns"),
+    no("--swa-full", Switch, "the cache always holds the whole context"),
     no("-fa --flash-attn", ON_OFF, "the engine has one attention kernel for all sizes"),
     is("-p --prompt", One, "--prompt"),
     no("--perf --no-perf --show-timings --no-show-timings", Switch, TIMINGS),
     is("-f --file -bf --binary-file", One, "--file"),
-    instead("-e --escape", Switch, "the shell writes such characters: $'first line\\nsecond line'"),
-    no("--no-escape", Switch, "a prompt is taken as it is"),
+    instead("-e --escape", Switch, "the shell can write such characters: $'first line\\nsecond line'"),
+    no("--no-escape", Switch, "a prompt is used unchanged"),
     yet("--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale", One, POSITIONS),
     yet("--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", One, POSITIONS),
     no("-kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload", Switch, CPU),
@@ -98,7 +98,7 @@ pub(super) const TABLE: &[Row] = &[
     no("-fit --fit", ON_OFF, "the context is made to fit the free memory"),
     no("-fitt --fit-target -fitc --fit-ctx", One, "the context is made to fit the free memory; --budget bounds it"),
     instead("--check-tensors", Switch, "inkstone show MODEL --check checks them"),
-    yet("--override-kv", One, "other metadata than those of the file"),
+    yet("--override-kv", One, "overriding the metadata of the file"),
     yet("--lora --lora-scaled", One, "LoRA adapters"),
     yet("--control-vector --control-vector-scaled", One, "control vectors"),
     yet("--control-vector-layer-range", Pair, "control vectors"),
@@ -154,23 +154,26 @@ pub(super) const TABLE: &[Row] = &[
     is("-r --reverse-prompt", One, "--stop"),
     yet("-sp --special", Switch, "the texts of control tokens in an answer"),
     of(&["run", "chat"], no("-cnv --conversation", Switch, "a model with a chat template answers with it")),
-    instead("-cnv --conversation", Switch, "inkstone chat is the conversation"),
-    of(&["complete"], no("-no-cnv --no-conversation", Switch, "complete continues the text as it is")),
+    instead("-cnv --conversation", Switch, "inkstone chat starts a conversation"),
+    of(&["complete"], no("-no-cnv --no-conversation", Switch, "complete always continues raw text")),
     of(&["run"], is("-no-cnv --no-conversation", Switch, "--raw")),
-    instead("-no-cnv --no-conversation", Switch, "inkstone complete continues a text as it is"),
-    no("-st --single-turn", Switch, "a prompt that is given gets one answer"),
-    of(&["chat"], no("-i --interactive -if --interactive-first", Switch, "without a message, chat is a conversation")),
-    instead("-i --interactive -if --interactive-first", Switch, "inkstone chat is the conversation"),
+    instead("-no-cnv --no-conversation", Switch, "inkstone complete continues raw text"),
+    no("-st --single-turn", Switch, "a message on the command line gets one answer"),
+    of(
+        &["chat"],
+        no("-i --interactive -if --interactive-first", Switch, "chat without a message starts a conversation"),
+    ),
+    instead("-i --interactive -if --interactive-first", Switch, "inkstone chat starts a conversation"),
     no("-mli --multiline-input", Switch, "lines between \"\"\" and \"\"\" are one message"),
     yet("--in-prefix-bos", Switch, "texts around each message"),
     yet("--in-prefix --in-suffix", One, "texts around each message"),
-    no("--warmup --no-warmup", Switch, "no run goes before the first"),
+    no("--warmup --no-warmup", Switch, "there is no warm-up run"),
     yet("-gan --grp-attn-n -gaw --grp-attn-w", One, "grouped attention"),
     yet("-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --image --audio --video", One, MEDIA),
     yet("--image-min-tokens --image-max-tokens", One, MEDIA),
     yet("--mmproj-auto", Switch, MEDIA),
     no("--no-mmproj --no-mmproj-auto --mmproj-offload --no-mmproj-offload", Switch, "models read text only"),
-    instead("-o --output --output-file", One, "the text goes to standard output: > FILE"),
+    instead("-o --output --output-file", One, "the text is written to standard output: > FILE"),
     Row { names: "--chat-template-kwargs", value: One, meaning: Variables, commands: &[] },
     no("--jinja --no-jinja", Switch, "every chat template is run as Jinja"),
     no("--reasoning-format", One, TEXT),
@@ -180,7 +183,7 @@ pub(super) const TABLE: &[Row] = &[
     instead("--chat-template", One, "--template FILE reads a template from a file"),
     is("--chat-template-file", One, "--template"),
     no("--skip-chat-parsing --no-skip-chat-parsing", Switch, TEXT),
-    no("--simple-io", Switch, "lines are edited on a terminal only"),
+    no("--simple-io", Switch, "the line editor is used only on a terminal"),
     // llama.cpp: speculative decoding
     yet("--spec-draft-hf -hfd -hfrd --hf-repo-draft --spec-draft-model -md --model-draft", One, DRAFT),
     yet("--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", One, DRAFT),
@@ -221,7 +224,7 @@ pub(super) const TABLE: &[Row] = &[
     yet("--experimental --experimental-yolo --experimental-websearch --yolo -y", Switch, TOOLS),
 ];
 
-/// Commands of Ollama that are none here, and what is said of them.
+/// Commands of Ollama that the program does not have, with the explanations in errors.
 pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("pull", DOWNLOADS),
     ("push", "inkstone never uses the network"),

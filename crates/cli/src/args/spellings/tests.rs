@@ -143,7 +143,7 @@ fn what_is_missing_is_refused_by_name() {
     assert_refused("chat --grammar x", "--grammar is not supported yet: grammars");
     assert_refused("complete -sys x", "-sys is --system, which complete does not take");
     assert_refused("show m.gguf --seed 1", "show does not take --seed");
-    assert_refused("chat -no-cnv", "-no-cnv is not supported: inkstone complete continues a text as it is");
+    assert_refused("chat -no-cnv", "-no-cnv is not supported: inkstone complete continues raw text");
     assert_refused(
         "pull llama3",
         "pull is not a command of inkstone: inkstone downloads nothing; inkstone list shows the model files that are here",
@@ -152,7 +152,7 @@ fn what_is_missing_is_refused_by_name() {
     assert!(refusal.starts_with("--chat-template-kwargs \"[1]\": allowed: a JSON object, "), "{refusal}");
 }
 
-/// Our own spellings, values of options, what follows `--`, and what nobody knows.
+/// Options of the program, values of options, arguments after `--`, and unknown options are not changed.
 #[test]
 fn all_else_is_left_alone() {
     for line in [

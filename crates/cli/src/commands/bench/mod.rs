@@ -1,4 +1,4 @@
-//! `bench`: how fast a model is, and how much of its machine it uses.
+//! `bench`: the speed of a model, and its share of the peak rates of the machine.
 
 mod kernels;
 mod opened;
@@ -35,7 +35,7 @@ pub(crate) fn bench(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     report.end()
 }
 
-/// All tests with so many threads.
+/// Runs all tests with this number of threads.
 fn tests(args: &BenchArgs, threads: usize, signals: &Signals, report: &mut Report) -> Result<(), Error> {
     let most = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
     let tokens = most(&args.n_depth) + most(&args.n_prompt).max(most(&args.n_gen)).max(FIRST_PROMPT);
@@ -56,7 +56,7 @@ fn tests(args: &BenchArgs, threads: usize, signals: &Signals, report: &mut Repor
     Ok(())
 }
 
-/// A test: a run to warm up, then the repetitions. The caches are filled once.
+/// Runs a test: first a run to warm up, then the repetitions. The caches are filled once.
 fn run(args: &BenchArgs, opened: &mut Opened, test: Test, signals: &Signals, report: &mut Report) -> Result<(), Error> {
     terminal::note(&format!("{}, {}", test.name(), super::table::counted(test.sequences as u64, "sequence")));
     let (model, meter) = (&opened.model, &mut opened.meter);

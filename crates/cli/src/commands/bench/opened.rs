@@ -1,4 +1,4 @@
-//! A model opened for measurements: what opening it took, and what measures its machine.
+//! A model that is open for measurements, with its load time and a meter of the machine.
 
 use super::FIRST_PROMPT;
 use crate::args::ModelSource;
@@ -11,18 +11,18 @@ use inkstone::{Model, ModelOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A model, and what was found out about it and its machine.
+/// A model with measurements of it and its machine.
 pub(super) struct Opened {
     /// The stem of its file, or its listed name.
     pub name: String,
     pub model: Model,
-    /// Tokens that a sequence has room for.
+    /// The largest number of tokens of a sequence.
     pub tokens: usize,
-    /// From nothing to a model that is ready.
+    /// The time to load the model.
     pub load: Duration,
-    /// From there through a prompt to a token.
+    /// The time from the loaded model to the first token after a prompt.
     pub first_token: Duration,
-    /// Bytes of memory at most, without what the meter holds.
+    /// The peak memory in bytes, without the memory of the meter.
     pub peak: Option<u64>,
     pub meter: Option<Meter>,
 }
@@ -44,7 +44,7 @@ impl Opened {
         Ok(Opened { name, model, tokens, load, first_token, peak: peak_memory(), meter: None })
     }
 
-    /// Measures the machine; from now on memory has what that takes.
+    /// Measures the machine. From now on the process holds the memory of the meter.
     pub(super) fn measure_machine(&mut self) {
         self.meter = Meter::new(&self.model);
         if self.meter.is_none() {
@@ -52,13 +52,13 @@ impl Opened {
         }
     }
 
-    /// Looks how much memory it took so far.
+    /// Records the peak memory so far.
     pub(super) fn end(&mut self) {
         let held = self.meter.as_ref().map_or(0, Meter::bytes);
         self.peak = self.peak.max(peak_memory().map(|peak| peak.saturating_sub(held)));
     }
 
-    /// The best instruction set that it uses, or the engine's name.
+    /// The best instruction set that it uses, or the name of the engine.
     pub(super) fn isa(&self) -> &str {
         let caps = self.model.engine().caps();
         caps.features.first().copied().unwrap_or(&caps.name)
@@ -68,7 +68,7 @@ impl Opened {
         self.model.engine().caps().threads
     }
 
-    /// Bytes and values of its tensors.
+    /// The bytes and the number of values of its tensors.
     pub(super) fn size(&self) -> (u64, u64) {
         let tensors = self.model.file().tensors();
         (

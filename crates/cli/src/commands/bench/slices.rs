@@ -1,5 +1,5 @@
-//! `bench --slices`: a process that a driver asks for slices, so that they alternate with those of others. The protocol is in
-//! `bench/README.md`.
+//! `bench --slices`: a process that measures slices on request of a driver, so that they alternate with slices of other
+//! programs. `bench/README.md` describes the protocol.
 
 use super::opened::Opened;
 use crate::args::BenchArgs;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::BufRead;
 use std::time::Duration;
 
-/// What is answered.
+/// The requests that are answered.
 const LINES: &str = "fill N, decode MS, prompt N, first N, sweep, products, peak, quit";
 
 pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
@@ -45,7 +45,7 @@ pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
             ("first", Some(Ok(tokens))) => asked.first(tokens),
             ("sweep" | "products", None) => {
                 if meter.is_none() {
-                    // Its own memory is not the model's.
+                    // The memory of the meter is not memory of the model.
                     peak = peak.max(peak_memory());
                     meter = Meter::new(&opened.model);
                 }
@@ -64,7 +64,7 @@ pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sequences, and how long they are between answers.
+/// The sequences, with their length between requests.
 struct Asked<'a> {
     bench: Bench<'a>,
     depth: usize,
@@ -92,7 +92,7 @@ impl Asked<'_> {
     fn prompt(&mut self, tokens: usize) -> Result<Value, Error> {
         self.fill(0)?;
         let slice = self.bench.prompt(tokens)?;
-        // Steps of a prompt read weights more often than this if it is long.
+        // The steps of a long prompt read the weights more often than this.
         let bytes = self.bench.traffic().decode_bytes(1, 0);
         Ok(json!({ "tokens": slice.tokens, "ns": nanoseconds(slice.time), "bytes": bytes, "macs": slice.macs }))
     }
@@ -104,7 +104,7 @@ impl Asked<'_> {
     }
 }
 
-/// What the machine does now.
+/// The current rates of the machine.
 fn measured(what: &str, meter: Option<&mut Meter>) -> Value {
     let found = meter.and_then(|meter| match what {
         "sweep" => {

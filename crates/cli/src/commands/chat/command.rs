@@ -11,7 +11,7 @@ pub(super) enum Command<'l> {
     Regenerate,
     Undo,
     System(Option<&'l str>),
-    /// A change of an option, in the words of the command line without dashes: `temperature 0.5`.
+    /// A change of an option: its name on the command line without dashes, then its value, as in `temperature 0.5`.
     Set(String),
     Show,
     Save(&'l str),
@@ -19,11 +19,11 @@ pub(super) enum Command<'l> {
     Quit,
     /// A message.
     Say(&'l str),
-    /// The first word of a line, if it begins with a slash and names no command.
+    /// The first word of a line that begins with a slash but is not a command.
     Unknown(&'l str),
 }
 
-/// A command as it is typed.
+/// A row of the table of commands.
 struct Entry {
     /// The names without the slash; errors list the first.
     names: &'static [&'static str],
@@ -59,7 +59,7 @@ const COMMANDS: &[Entry] = &[
     Entry {
         names: &["undo"],
         argument: Nothing,
-        help: "takes the last message and its answer back",
+        help: "removes the last message and its answer",
         command: |_| Ok(Command::Undo),
     },
     Entry {
@@ -89,18 +89,18 @@ const COMMANDS: &[Entry] = &[
     Entry {
         names: &["load"],
         argument: Needed("FILE"),
-        help: "continues the conversation in such a file",
+        help: "continues the conversation in a saved file",
         command: |file| Ok(Command::Load(file)),
     },
     Entry {
         names: &["quit", "bye", "exit"],
         argument: Nothing,
-        help: "ends the program, as Ctrl-D does",
+        help: "ends the program, like Ctrl-D",
         command: |_| Ok(Command::Quit),
     },
 ];
 
-/// Lines of the help that concern no command.
+/// Lines of the help about input other than commands.
 const MORE: &[(&str, &str)] = &[
     ("\"\"\"", "begins a message of several lines, which ends with \"\"\""),
     ("//...", "a message that begins with a slash"),
@@ -108,7 +108,7 @@ const MORE: &[(&str, &str)] = &[
     ("Ctrl-C", "ends an answer, which keeps the text so far; clears a line; twice ends the program"),
 ];
 
-/// Words that stay part of the message that they begin: Qwen3's switches.
+/// Words that remain part of the message that they begin: the switches of Qwen3.
 const SWITCHES: [&str; 2] = ["think", "no_think"];
 
 impl<'l> Command<'l> {
@@ -136,12 +136,12 @@ impl<'l> Command<'l> {
         }
     }
 
-    /// A system message, or none.
+    /// The command that sets or removes the system message.
     pub(super) fn system(text: &'l str) -> Command<'l> {
         Command::System(Some(unquoted(text).unwrap_or(text)).filter(|text| !text.is_empty()))
     }
 
-    /// The error for a word that names no command.
+    /// The error for a word that is not a command.
     pub(super) fn unknown(word: &str) -> String {
         let names: Vec<String> = COMMANDS.iter().map(|entry| format!("/{}", entry.names[0])).collect();
         format!("unknown command \"{word}\"; commands: {}; a message that begins with / is //...", names.join(", "))

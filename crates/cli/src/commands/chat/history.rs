@@ -1,4 +1,4 @@
-//! The lines typed in conversations, in a file of the user's: one JSON string per line, the newest last.
+//! The lines typed in conversations, stored in a file of the user: one JSON string per line, the newest last.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Lines that are kept.
+/// The largest number of lines in the file.
 pub(super) const MAX_LINES: usize = 1000;
 /// A longer line is not stored.
 const MAX_LINE: usize = 64 << 10;
-/// Bytes that are read: the end of a larger file.
+/// The largest number of bytes that are read, from the end of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// How often a file is tried again, and after which time, while another program holds its lock for milliseconds.
+/// The number of attempts to lock a file, and the pause between them. Other programs hold the lock for milliseconds.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A file of lines that several programs may use at once.
+/// A file of lines that several programs may use at the same time.
 pub(super) struct History {
     path: PathBuf,
 }
 
 impl History {
-    /// The file in the folder that the XDG Base Directory Specification gives for state; without such a folder none.
+    /// The file in the state folder of the XDG Base Directory Specification; `None` without such a folder.
     pub(super) fn of_user() -> Option<History> {
         let folder = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
@@ -35,7 +35,7 @@ impl History {
         self.path.display().to_string()
     }
 
-    /// The lines, the oldest first. There are none without a file.
+    /// The lines, the oldest first. Without a file there are no lines.
     pub(super) fn read(&self) -> io::Result<Vec<String>> {
         let mut file = match self.open(OpenOptions::new().read(true), File::try_lock_shared) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -62,7 +62,7 @@ impl History {
         added.push(b'\n');
         let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
         if whole && lines.len() < MAX_LINES && text.last().is_none_or(|byte| *byte == b'\n') {
-            // In one piece at the end: a program that is killed here leaves the lines before as they are.
+            // One write at the end: if the program is killed here, earlier lines are not damaged.
             file.seek(SeekFrom::End(0))?;
             return file.write_all(&added);
         }
@@ -92,12 +92,12 @@ impl History {
     }
 }
 
-/// Whether a line is stored and shown again: a control character could steer the terminal.
+/// Whether a line is stored. Lines with control characters, which could control the terminal, are not.
 fn is_kept(line: &str) -> bool {
     line.len() <= MAX_LINE && !line.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
-/// The last bytes of a file from the beginning of a line, and whether they are the whole file.
+/// The last bytes of a file, starting at the beginning of a line, and whether they are the whole file.
 fn end_of(file: &mut File) -> io::Result<(Vec<u8>, bool)> {
     let begin = file.metadata()?.len().saturating_sub(MAX_BYTES);
     file.seek(SeekFrom::Start(begin))?;
@@ -110,14 +110,14 @@ fn end_of(file: &mut File) -> io::Result<(Vec<u8>, bool)> {
     Ok((text, begin == 0))
 }
 
-/// Options that don't follow a link, and don't wait for the writer of a pipe.
+/// Options that do not follow links and do not wait for the writer of a pipe.
 #[cfg(unix)]
 fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
-/// A file that only its user reads.
+/// Options for a file that only its user can read.
 #[cfg(unix)]
 fn private_file() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
@@ -126,7 +126,7 @@ fn private_file() -> OpenOptions {
     options
 }
 
-/// Folders that only their user opens.
+/// Options for folders that only their user can open.
 #[cfg(unix)]
 fn private_folders() -> DirBuilder {
     use std::os::unix::fs::DirBuilderExt;

@@ -15,18 +15,19 @@ use rustyline::{Behavior, Config, Context, Editor, Helper};
 use std::cell::Cell;
 use std::io::{self, BufRead, IsTerminal, Read};
 
-/// The prompt of a line on a terminal.
+/// The prompt for a line on a terminal.
 const PROMPT: &str = "> ";
 
-/// The messages and commands, each a line or several in quotes.
+/// The source of messages and commands. Each of them is one line, or several lines in quotes.
 pub(super) enum Lines {
     Terminal(Box<Typed>),
-    /// No message is longer than this.
+    /// A pipe, with the largest length of a message in bytes.
     Pipe(u64),
 }
 
 impl Lines {
-    /// Lines from standard input. With `keep` the editor recalls the lines of earlier conversations and stores new ones.
+    /// Lines from standard input. With `keep` the editor recalls the lines of earlier conversations and stores new
+    /// ones.
     pub(super) fn new(limit: u64, keep: bool) -> Result<Lines, Error> {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
             Ok(Lines::Terminal(Box::new(Typed::new(keep)?)))
@@ -35,12 +36,12 @@ impl Lines {
         }
     }
 
-    /// Whether a person types.
+    /// Whether the lines are typed on a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Lines::Terminal(_))
     }
 
-    /// The next line without its end, or the next lines that quotes hold together; `None` at the end.
+    /// The next line without its line end, or the next lines in quotes; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<String>, Error> {
         match self {
             Lines::Terminal(typed) => typed.next(),
@@ -49,7 +50,7 @@ impl Lines {
     }
 }
 
-/// Lines that a person types, with the earlier ones at the arrow keys.
+/// Lines typed on a terminal. The arrow keys recall earlier lines.
 pub(super) struct Typed {
     editor: Editor<Watcher, MemHistory>,
     history: Option<History>,
@@ -57,7 +58,8 @@ pub(super) struct Typed {
 
 impl Typed {
     fn new(keep: bool) -> Result<Typed, Error> {
-        // Standard output carries answers; where it is not the terminal, the prompt needs another way to it.
+        // Answers are written to standard output. If it is not the terminal, the prompt is written to the terminal
+        // directly.
         let shown = if io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
         let config = Config::builder().max_history_size(MAX_LINES)?.behavior(shown).build();
         let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config))?;
@@ -110,7 +112,7 @@ impl Typed {
     }
 }
 
-/// Answers the questions of the editor about a line while it is typed.
+/// Observes a line while it is typed.
 #[derive(Default)]
 struct Watcher {
     is_empty: Cell<bool>,
@@ -126,7 +128,7 @@ impl Completer for Watcher {
 impl Hinter for Watcher {
     type Hint = String;
 
-    /// Called after each change of the line.
+    /// The editor calls this function after each change of the line.
     fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
         self.is_empty.set(line.is_empty());
         None
@@ -134,14 +136,14 @@ impl Hinter for Watcher {
 }
 
 impl Validator for Watcher {
-    /// Whether a line that was entered is whole.
+    /// Whether an entered line is complete.
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let open = is_open(context.input());
         Ok(if open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-/// A line of a pipe, with the next ones while quotes are open.
+/// Reads a line of a pipe, and the next lines while quotes are open.
 fn read(reader: &mut impl BufRead, limit: u64) -> Result<Option<String>, Error> {
     let Some(mut lines) = read_line(reader, limit, 0)? else { return Ok(None) };
     while is_open(&lines) {
@@ -152,7 +154,7 @@ fn read(reader: &mut impl BufRead, limit: u64) -> Result<Option<String>, Error> 
     Ok(Some(lines))
 }
 
-/// A line of a message that has `before` bytes already.
+/// Reads a line of a message that already has `before` bytes.
 fn read_line(reader: &mut impl BufRead, limit: u64, before: u64) -> Result<Option<String>, Error> {
     let name = || "standard input".to_string();
     let mut bytes = Vec::new();

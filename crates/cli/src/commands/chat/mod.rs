@@ -1,4 +1,4 @@
-//! `chat`: answers messages, one or a conversation.
+//! `chat`: answers one message, or the messages of a conversation.
 
 mod command;
 mod history;
@@ -41,7 +41,7 @@ pub(super) struct Chat<'a> {
 }
 
 impl<'a> Chat<'a> {
-    /// Reads the files, before a model is loaded in vain.
+    /// Reads the files. This happens before the model is loaded, so that errors are found early.
     pub(super) fn open(dialogue: &'a DialogueArgs, args: &'a OutputArgs) -> Result<Chat<'a>, Error> {
         let system = dialogue.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
         let template = dialogue.template.as_deref().map(Input::open).transpose()?;
@@ -62,7 +62,9 @@ impl<'a> Chat<'a> {
         }
         let template = template(model, self.template)?;
         if template.is_plain() {
-            terminal::note("note: the model has no chat template; a plain form is used, a line `role: content` each");
+            terminal::note(
+                "note: the model has no chat template; a plain form is used, with a line `role: content` per message",
+            );
         }
         let mut dialogue = Dialogue::new(model, template);
         dialogue.set_system(self.system);
@@ -89,7 +91,7 @@ impl<'a> Chat<'a> {
     }
 }
 
-/// The template that is given, or the model's own.
+/// The given template, or the template of the model.
 fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error> {
     match given {
         Some(source) => ChatTemplate::new(source).map_err(Error::of_template),
@@ -97,7 +99,7 @@ fn template(model: &Model, given: Option<String>) -> Result<ChatTemplate, Error>
     }
 }
 
-/// The error of a model's template, with the option that helps.
+/// An error of the template of a model, with the option that replaces the template.
 fn advised(error: inkstone::Error) -> Error {
     match error {
         inkstone::Error::Text(error) => Error::of_template(error),
@@ -107,11 +109,11 @@ fn advised(error: inkstone::Error) -> Error {
 
 struct Conversation<'a> {
     model: &'a Model,
-    /// Of the model.
+    /// The name of the model.
     name: String,
     dialogue: Dialogue,
     sampling: SamplingArgs,
-    /// There is one answer only.
+    /// Whether only one message is answered.
     one: bool,
     settings: &'a DialogueArgs,
     args: &'a OutputArgs,
@@ -119,7 +121,7 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    /// Message after message, until the input ends.
+    /// Answers all messages until the input ends.
     fn go_on(&mut self) -> Result<(), Error> {
         let mut lines = Lines::new(most_bytes(self.model), !self.settings.no_history)?;
         let terminal = lines.is_terminal();
@@ -128,7 +130,7 @@ impl Conversation<'_> {
         }
         while let Some(line) = lines.next()? {
             let command = match Command::of(&line) {
-                // A person meant a command; a program that writes into a pipe may not know the commands.
+                // On a terminal the user meant a command; a program that writes to a pipe may not know the commands.
                 Ok(Command::Unknown(word)) if terminal => Err(Command::unknown(word)),
                 Ok(Command::Unknown(word)) => {
                     terminal::note(&format!("note: {word} is not a command: the line is a message"));
@@ -145,7 +147,7 @@ impl Conversation<'_> {
                 Err(e) => Err(Error::Usage(e)),
             };
             match result {
-                // On a terminal the signal meant the answer, and a person may try again.
+                // On a terminal the signal ends only the answer, and the user may continue.
                 Err(Error::Interrupted) if terminal && !termination::requested() => self.signals.renew(),
                 Err(e) if terminal && !matches!(e, Error::Output(_) | Error::Interrupted) => e.tell(),
                 result => result?,
@@ -216,7 +218,7 @@ impl Conversation<'_> {
             }
             Command::Undo => {
                 if !self.dialogue.undo() {
-                    terminal::note("there is nothing to take back");
+                    terminal::note("there is no message to remove");
                 }
             }
             Command::Say(_) | Command::Regenerate | Command::Unknown(_) | Command::Quit => {}

@@ -3,10 +3,10 @@
 /// The quotes around a text.
 const QUOTES: &str = "\"\"\"";
 
-/// Beginnings of a line that a text in quotes may follow. A message follows nothing.
+/// The beginnings of a line after which a text in quotes may follow. A message has no such beginning.
 const BEFORE: [&str; 3] = ["", "/system ", "/set system "];
 
-/// Whether a line, or the lines so far, open a text that is not closed.
+/// Whether the lines so far open a text that is not closed.
 pub(super) fn is_open(lines: &str) -> bool {
     let text = BEFORE.iter().find_map(|before| lines.strip_prefix(before)?.trim_start().strip_prefix(QUOTES));
     text.is_some_and(|text| !text.trim_end().ends_with(QUOTES))

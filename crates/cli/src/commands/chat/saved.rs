@@ -8,16 +8,16 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes of the largest file: no model has the context for a longer conversation.
+/// The largest size of a file in bytes. No model has the context for a longer conversation.
 const LARGEST: u64 = 16 << 20;
 
-/// Writes messages to a new file, or over one that is there.
+/// Writes messages to a file, and replaces an existing one.
 pub(super) fn save(file: &str, messages: &[Message]) -> Result<(), Error> {
     let list: Vec<Value> = messages.iter().map(Message::to_json).collect();
     let wrong = |source| Error::Write { file: file.to_string(), source };
     let mut json = serde_json::to_vec_pretty(&list).map_err(|e| wrong(e.into()))?;
     json.push(b'\n');
-    // The file from before stays until the new one is whole.
+    // The old file is kept until the new one is complete.
     let temporary = format!("{file}.part");
     let written = File::create(&temporary)
         .and_then(|mut f| f.write_all(&json))
@@ -28,7 +28,7 @@ pub(super) fn save(file: &str, messages: &[Message]) -> Result<(), Error> {
     })
 }
 
-/// The messages of a file.
+/// Reads the messages of a file.
 pub(super) fn load(file: &str) -> Result<Vec<Message>, Error> {
     let text = Input::open(Path::new(file))?.read(LARGEST, "of a saved conversation")?;
     let wrong = |message| Error::Saved { file: file.to_string(), message };

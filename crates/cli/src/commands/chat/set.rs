@@ -1,9 +1,9 @@
-//! `/set`: options by the names of the command line, and by Ollama's.
+//! `/set`: options by their names on the command line or in Ollama.
 
 use super::command::Command;
 use crate::args::is_fixed;
 
-/// Ollama's names of options that have another name here.
+/// Names of Ollama for options with another name on the command line.
 const OTHER_NAMES: &[(&str, &str)] =
     &[("num-predict", "max-tokens"), ("num-ctx", "ctx"), ("num-thread", "threads"), ("use-mmap", "mmap")];
 

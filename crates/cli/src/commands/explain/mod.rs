@@ -1,4 +1,4 @@
-//! `explain`: what a model runs as.
+//! `explain`: the steps of a model with their kernels.
 
 mod json;
 mod layers;

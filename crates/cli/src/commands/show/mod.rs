@@ -1,4 +1,4 @@
-//! `show`: what is in a model file.
+//! `show`: the metadata and tensors of a model file.
 
 mod check;
 mod json;

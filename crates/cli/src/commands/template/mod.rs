@@ -1,4 +1,4 @@
-//! `template`: the prompt that a chat template makes of a conversation.
+//! `template`: prints the prompt that a chat template renders for a conversation.
 
 mod lines;
 mod shown;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A larger file or line is no conversation that a model could go on from.
+/// The largest size of a file or line in bytes. No model has the context for a longer conversation.
 const LARGEST: u64 = 64 << 20;
 
 pub(crate) fn template(args: &TemplateArgs, signals: &Signals) -> Result<(), Error> {
@@ -50,7 +50,7 @@ pub(crate) fn template(args: &TemplateArgs, signals: &Signals) -> Result<(), Err
     Ok(out.flush()?)
 }
 
-/// What makes prompts.
+/// A chat template with its tokenizer and limits.
 struct Chat {
     tokenizer: Tokenizer,
     template: ChatTemplate,
@@ -66,7 +66,9 @@ impl Chat {
             None => ChatTemplate::from_metadata(gguf.metadata()).map_err(Error::of_template)?.unwrap_or_default(),
         };
         if template.is_plain() && !args.lines {
-            terminal::note("note: the model has no chat template; a plain form is used, a line `role: content` each");
+            terminal::note(
+                "note: the model has no chat template; a plain form is used, with a line `role: content` per message",
+            );
         }
         let mut limits = args.limits.limits();
         limits.cancel = Some(signals.cancel().switch());
@@ -77,7 +79,7 @@ impl Chat {
         template.render_within(conversation, &self.tokenizer, &self.limits)
     }
 
-    /// The tokens as `chat` sends them.
+    /// The tokens of the prompt, as in `chat`.
     fn ids(&self, rendered: &Rendered) -> Result<Vec<u32>, Error> {
         let ids = self.tokenizer.encode_rendered(rendered, &Encode::new().eos(false));
         ids.map_err(|error| Error::Model(inkstone::Error::Text(error)))
@@ -103,7 +105,7 @@ fn conversation(args: &TemplateArgs) -> Result<Conversation, Error> {
     Ok(conversation)
 }
 
-/// A moment by its seconds since 1970; `None` where the system's clock has no such time.
+/// The time from its seconds since 1970; `None` if the clock of the system can't represent it.
 fn moment(seconds: i64) -> Option<SystemTime> {
     let distance = Duration::from_secs(seconds.unsigned_abs());
     if seconds < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
