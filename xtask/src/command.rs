@@ -14,7 +14,7 @@ pub struct Program {
     command: Command,
 }
 
-/// What a program wrote on both streams, in order, and whether it ended with 0.
+/// The output of a program on both streams, in order, and its success.
 #[derive(Debug)]
 pub struct Output {
     pub success: bool,

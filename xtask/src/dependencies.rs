@@ -1,4 +1,5 @@
-//! `docs/dependencies.md` against the manifests: every dependency has a row with what it is for, its licence, who keeps it.
+//! Compares `docs/dependencies.md` with the manifests: every dependency has a row with its purpose, licence and
+//! maintainer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +20,7 @@ struct Licensed {
     license: Option<String>,
 }
 
-/// The rows `| name | what for | licence | who keeps it |` of the page, without heads and rules.
+/// The rows `| name | purpose | licence | maintainer |` of the page, without heads and rules.
 fn rows(page: &str) -> BTreeMap<&str, Vec<&str>> {
     page.lines()
         .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// What stops a command of xtask.
+/// An error that ends a command of xtask.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{message}")]
@@ -22,7 +22,7 @@ pub enum Error {
     Result { path: PathBuf, number: usize, error: serde_json::Error },
     #[error("the expression of {name}: {error}")]
     Expression { name: &'static str, error: Box<regex_automata::meta::BuildError> },
-    /// One line a fault: every fault is reported, not the first alone.
+    /// One line per fault: every fault is reported, not only the first.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),
 }

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// A crate and what it may use of the workspace. No more than this: an edge that is not in the table is a fault, also one that
-/// only tests need, so that each crate builds and tests with the layers below it alone.
+/// A crate and the crates of the workspace that it may use. Any other dependency is a fault, even if only tests need
+/// it, so that each crate can be built and tested with only the layers below it.
 struct Layer {
     package: &'static str,
     may_use: &'static [&'static str],
@@ -42,7 +42,7 @@ const LAYERS: &[Layer] = &[
         package: "inkstone-tests",
         may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEMPLATE, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
     },
-    // What a program outside would use.
+    // The crates that an external program would use.
     Layer { package: "custom_op", may_use: &[FACADE, ENGINE_CPU] },
     Layer { package: "custom_engine", may_use: &[FACADE] },
     Layer { package: "library", may_use: &[FACADE] },

@@ -1,4 +1,4 @@
-//! What the repository may hold: the files that git knows are looked at, as they are in the working folder.
+//! Checks the content of the repository: the files that git tracks, as they are in the working folder.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 const LARGEST_FILE: u64 = 8 * MIB;
 const LARGEST_TREE: u64 = 60 * MIB;
 
-/// Where binary files may lie, and the bytes of all files there together.
+/// The folders of binary files, with the largest total size of each in bytes.
 const BINARIES: &[(&str, u64)] =
     &[("crates/inkstone/assets/", 9 * MIB), ("tests/oracle/", 25 * MIB), ("fuzz/corpus/", MIB)];
 
@@ -36,7 +36,7 @@ pub fn check(root: &Path) -> Result<(), Error> {
     let mut tree = 0;
     for name in listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         let name = String::from_utf8_lossy(name);
-        // A file that was removed but is still listed is no fault of its content.
+        // A file that is listed but removed has no content to check.
         let Ok(bytes) = std::fs::read(root.join(&*name)) else { continue };
         let size = bytes.len() as u64;
         tree += size;
@@ -60,8 +60,8 @@ pub fn check(root: &Path) -> Result<(), Error> {
     Error::from_faults(faults)
 }
 
-/// Whether Cargo.lock differs from what is committed although the manifests don't. Starting xtask brings the file up to date, so
-/// that this, and not `--locked`, tells of one that was committed too old.
+/// Whether Cargo.lock differs from the commit although the manifests do not. Cargo updates the file when it starts
+/// xtask, so that this check, instead of `--locked`, detects a file that was outdated when it was committed.
 fn lockfile_alone(changed: &[&str]) -> bool {
     changed.contains(&"Cargo.lock") && !changed.iter().any(|name| name.ends_with("Cargo.toml"))
 }
@@ -74,7 +74,7 @@ fn faults_of_file(name: &str, bytes: &[u8], may_be_binary: bool) -> Vec<String> 
     let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else {
         if !may_be_binary {
             let folders: Vec<&str> = BINARIES.iter().map(|(folder, _)| *folder).collect();
-            faults.push(format!("{name} is not text; binary files lie in {}", folders.join(", ")));
+            faults.push(format!("{name} is not text; binary files belong in {}", folders.join(", ")));
         }
         return faults;
     };

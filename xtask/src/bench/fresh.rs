@@ -1,4 +1,4 @@
-//! What a fresh process takes: the time to its first token, and memory.
+//! Measures a fresh process: the time to its first token, and its memory.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use super::record::Test;
 use crate::command::Program;
 use crate::error::Error;
 
-/// What a process took.
+/// The time and memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fresh {
     /// Seconds from its start to the first byte of its standard output, or to its end if it writes nothing.
@@ -45,8 +45,9 @@ impl Way {
 /// Tokens that a process of ours writes while its memory is looked at.
 const PEAK_TOKENS: usize = 16;
 
-/// Ours and llama.cpp's in turns, so many of each. Each timed process comes right after another one of its kind: on virtual machines
-/// memory that nobody had for some seconds is the host's again, and getting it back takes longer than all else.
+/// Ours and llama.cpp's in turns, so many of each. Each timed process comes right after another one of its kind: on
+/// virtual machines memory that nobody had for some seconds is the host's again, and getting it back takes longer than
+/// all else.
 pub fn compare(
     ours: &Ours,
     peer: &LlamaCpp,
@@ -105,7 +106,7 @@ fn run(name: &str, mut command: Command) -> Result<Fresh, Error> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
     let status = format!("/proc/{}/status", child.id());
     let output = child.stdout.take();
-    // Its memory is looked at meanwhile: what has ended has none.
+    // Its memory is read while it runs, because a finished process has none.
     let reader = thread::spawn(move || {
         let mut byte = [0];
         let mut output = output?;
@@ -153,7 +154,7 @@ fn prompt(ours: &Ours, model: &Path, tokens: usize) -> Result<String, Error> {
 
 /// Positions of the cache of a process whose memory is looked at.
 const CONTEXT: u64 = 4096;
-/// What a process may have beyond its file and its cache: a share of both, at least so many bytes.
+/// The memory that a process may use beyond its file and its cache: a part of both, but at least this number of bytes.
 const ALLOWANCE: (u64, u64) = (10, 120 << 20);
 
 /// Bytes that a process of ours may take at most.

@@ -12,7 +12,7 @@ const MACHINE: &str = "AMD EPYC (family 26, model 2), AVX-512 VNNI BF16, 2 cores
 const SET: &str = "avx512";
 const STATE: &str = "fast";
 
-/// A row of README's table: the model as people call it, its file, what the row is called, the test.
+/// A row of the table in the README: the name of the model, its file, the name of the row, the test.
 type Row = (&'static str, &'static str, &'static str, Test);
 
 const ROWS: [Row; 8] = [
@@ -48,7 +48,8 @@ pub fn of_one_machine(records: &[Record]) -> Result<String, Error> {
     ))
 }
 
-/// One line for each machine, instruction set and state of the memory: our figure, and in brackets its ratio to llama.cpp's.
+/// One line for each machine, instruction set and state of the memory: our figure, and in brackets its ratio to
+/// llama.cpp's.
 pub fn of_all_machines(records: &[Record]) -> String {
     let kinds: BTreeSet<(&str, &str, &str)> = records
         .iter()
@@ -72,8 +73,8 @@ pub fn of_all_machines(records: &[Record]) -> String {
     text
 }
 
-/// The latest result against llama.cpp in this state of the memory, or where the state does not matter. Fresh processes are
-/// held against llama.cpp's library, which starts faster than its program.
+/// The latest result against llama.cpp in this state of the memory, or where the state does not matter. Fresh processes
+/// are held against llama.cpp's library, which starts faster than its program.
 fn latest<'r>(
     records: &'r [Record],
     machine: &str,

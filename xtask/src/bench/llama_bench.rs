@@ -22,8 +22,8 @@ pub struct LlamaBench {
     depth: usize,
 }
 
-/// Options that may make it faster. Not every version knows all of them: what fails is left out. The last are of `ik_llama.cpp`:
-/// repacked as it is loaded, huge pages.
+/// Options that may make it faster. Some versions do not have all of them; options that fail are omitted. The last ones
+/// belong to `ik_llama.cpp`: repacking at load time, huge pages.
 pub const VARIANTS: &[&str] =
     &["", "--repack 0", "-lm none", "-lm none --repack 0", "-mmp 0", "-rtr 1", "-mmp 0 -thp 1", "-rtr 1 -thp 1"];
 
@@ -43,7 +43,7 @@ impl LlamaBench {
     }
 }
 
-/// Of the only test of a JSON array, tokens a second; other lines may be around it.
+/// The tokens per second of the only test in a JSON array, which may be surrounded by other lines.
 fn took(output: &str) -> Option<Took> {
     let array = output.get(output.find("[\n")?..=output.rfind(']')?)?;
     let tests: Vec<Value> = serde_json::from_str(array).ok()?;
@@ -62,7 +62,7 @@ impl Contestant for LlamaBench {
     fn decode(&mut self, _: u64) -> Result<Took, Error> {
         match self.depth {
             0 => self.run(&format!("-p 0 -n {TOKENS}")),
-            // Who does not know the first way may know the second.
+            // A version that does not support the first form may support the second.
             depth => self
                 .run(&format!("-p 0 -n {TOKENS} -d {depth}"))
                 .or_else(|_| self.run(&format!("-p 0 -n 0 -gp {depth},{TOKENS}"))),

@@ -15,7 +15,7 @@ const VERSION: &str = "0.3.36";
 const SCRIPT: &str = "bench/peers/llama-cpp.py";
 /// Of a failed build's output.
 const SHOWN_LINES: usize = 40;
-/// What a processor without AVX-512 has.
+/// The instruction sets of a processor without AVX-512.
 const AVX2: &str =
     "-DGGML_NATIVE=OFF -DGGML_AVX512=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON";
 /// Of llama.cpp's own programs, without what needs other libraries.

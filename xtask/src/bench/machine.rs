@@ -1,4 +1,4 @@
-//! What a figure was measured on.
+//! The machine of a measurement.
 
 use std::fs;
 

@@ -142,7 +142,7 @@ impl<'a> Bench<'a> {
         Ok(best.into_iter().map(|(_, contestant)| contestant).collect())
     }
 
-    /// Tokens a second, the median of some; without a choice there is no need to know.
+    /// The median of some trials in tokens per second; skipped if there is only one choice.
     fn trial(&self, contestant: &mut dyn Contestant, test: &Test, choice: usize) -> Result<f64, Error> {
         if choice <= BEST {
             return Ok(0.0);
@@ -161,7 +161,8 @@ impl<'a> Bench<'a> {
         Ok(rate)
     }
 
-    /// Time to the first token and peak memory of fresh processes in turns: `program`, or the library in the process of the script.
+    /// Time to the first token and peak memory of fresh processes in turns: `program`, or the library in the process of
+    /// the script.
     fn fresh(&self, model: &Path, test: &Test, peer: &LlamaCpp, way: Way) -> Result<(Measured, Measured), Error> {
         let (ours, theirs) = fresh::compare(self.ours, peer, model, test, way, FRESH)?;
         let measured = |of: fn(&Fresh) -> f64, allowed: Option<f64>| {
@@ -220,7 +221,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What is not measured: filling the cache, and the first tokens.
+/// The work before a measurement: filling the cache, and the first tokens.
 fn prepare(contestant: &mut dyn Contestant, test: &Test) -> Result<(), Error> {
     match test.what {
         What::Decode => {

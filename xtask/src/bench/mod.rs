@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: ours and peers on the same files, the results, and what they come to.
+//! `cargo xtask bench`: measures Inkstone and its peers with the same files, and reports the results.
 
 mod candle;
 mod fresh;

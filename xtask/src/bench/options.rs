@@ -1,4 +1,4 @@
-//! What is measured, in the words of llama-bench.
+//! The options of `cargo xtask bench`, with the names of llama-bench.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTI
   -d N,...        tokens in the cache where decoding begins [0,4096]
   -n N            0: no decoding; slices of 100 ms say how many tokens are decoded
   -t N,...        threads [2]
-  -b N,...        sequences in a step [1,8]; more than one at the first depth alone
+  -b N,...        sequences per step [1,8]; more than one only at the first depth
   -r N            rounds [3]
   --first N       also a fresh process to its first token, with a prompt of N tokens, and its peak memory
-  --busy          also decoding beside two busy threads
+  --busy          also decode next to two busy threads
   --isa SET       avx512 or avx2, for both [the best that there is]
   --numerics NAME of ours: fast rounds activations more where that is faster
   --huge-pages    also llama.cpp with glibc's huge pages, as a row aside
@@ -44,7 +44,7 @@ pub struct Options {
     pub output: Option<PathBuf>,
 }
 
-/// Threads that compute beside the measured process.
+/// The number of busy threads next to the measured process.
 const BUSY: usize = 2;
 
 impl Options {
@@ -84,7 +84,7 @@ impl Options {
                 "-o" => options.output = Some(PathBuf::from(value()?)),
                 "--busy" => options.busy = true,
                 "--huge-pages" => options.huge_pages = true,
-                option if option.starts_with('-') => return Err(wrong(&format!("{option} is no option of bench"))),
+                option if option.starts_with('-') => return Err(wrong(&format!("{option} is not an option of bench"))),
                 model => options.models.push(PathBuf::from(model)),
             }
         }
@@ -94,7 +94,8 @@ impl Options {
         Ok(options)
     }
 
-    /// That all models are there, before anything is built: what follows a flag by mistake is taken for one.
+    /// Checks that all models exist before anything is built, because a misplaced value after a flag is parsed as a
+    /// model.
     pub fn find_models(&self) -> Result<(), Error> {
         for path in &self.models {
             std::fs::metadata(path).map_err(|source| Error::File { path: path.clone(), source })?;
@@ -186,7 +187,7 @@ mod tests {
             ("m -d 1,x", "\"x\" is not a whole number"),
             ("m -d", "-d takes a value"),
             ("m --isa sse", "allowed are avx512, avx2"),
-            ("m --frobnicate", "--frobnicate is no option"),
+            ("m --frobnicate", "--frobnicate is not an option"),
         ] {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.starts_with(message) || error.contains(message), "{line}: {error}");

@@ -1,4 +1,4 @@
-//! Tokens a second against the depth, as an SVG that reads on light and dark pages.
+//! Plots tokens per second against the depth, as an SVG for light and dark pages.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ text { font: 13px sans-serif; fill: #24292f; } .title { font-weight: bold; } .en
 text { fill: #e6edf3; } .grid { stroke: #3d444d; } .ours { stroke: #ff9a62; fill: #ff9a62; } .peer { stroke: #79b8ff; fill: #79b8ff; }
 .line { fill: none; } text.ours, text.peer { stroke: none; } }";
 
-/// One line of the plot: depths and tokens a second.
+/// One line of the plot: depths and tokens per second.
 type Points = Vec<(f64, f64)>;
 
 /// Ours and llama.cpp's in the state of the memory that has results of most depths.

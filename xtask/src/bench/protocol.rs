@@ -1,5 +1,5 @@
-//! A process that is measured: ours and each peer's. It answers lines on its standard input with one JSON object each, so that
-//! processes can be measured in slices that alternate.
+//! A process that is measured: ours and each peer's. It answers lines on its standard input with one JSON object each,
+//! so that processes can be measured in slices that alternate.
 //!
 //! bench/README.md has the protocol.
 
@@ -21,7 +21,7 @@ pub struct Process {
     child: Child,
     input: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
-    /// What it said at its start.
+    /// The object that it printed at its start.
     about: Value,
 }
 
@@ -36,17 +36,17 @@ pub struct Took {
     pub macs: Option<f64>,
 }
 
-/// What memory does now.
+/// The current speed of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// Bytes a second that all threads read.
+    /// The read rate of all threads in bytes per second.
     pub read: f64,
     /// The state that the process says this is.
     pub state: String,
 }
 
 impl Took {
-    /// Tokens a second.
+    /// Tokens per second.
     pub fn rate(self) -> f64 {
         self.tokens / self.seconds
     }
@@ -141,7 +141,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // What has ended already is no fault.
+        // A process that has already ended is not an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What is measured.
+/// The measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// Tokens a second of all sequences.
+    /// Tokens per second of all sequences.
     Decode,
     /// Tokens of a prompt a second.
     Prefill,
@@ -109,7 +109,7 @@ pub struct Record {
     pub machine: String,
     /// Instruction sets that both were held to.
     pub isa: String,
-    /// What ours was asked for, where it is not the default.
+    /// The options of Inkstone that are not the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numerics: Option<String>,
     /// Name of the model's file, without its ending.
@@ -124,7 +124,7 @@ pub struct Record {
     pub theirs: Figure,
     /// Ours by the peer's.
     pub ratio: f64,
-    /// Bytes a second that were read beside it.
+    /// The read rate at the same time, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<f64>,
     /// Share of it that ours reached.
@@ -147,7 +147,7 @@ impl Record {
         self.numerics.as_ref().map_or_else(|| self.isa.clone(), |name| format!("{} {name}", self.isa))
     }
 
-    /// A value of the test as people read it: tokens a second, seconds, or megabytes.
+    /// A value of the test in its unit: tokens per second, seconds, or megabytes.
     pub fn show(&self, value: f64) -> String {
         match self.test.what {
             What::First => format!("{value:.2} s"),

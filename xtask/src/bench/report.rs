@@ -1,5 +1,5 @@
-//! What the results come to: the tables of README.md and docs/performance.md, the plot, and bench/results/README.md with all rows and
-//! the floors.
+//! Reports the results: the tables of README.md and docs/performance.md, the plot, and bench/results/README.md with all
+//! rows and the floors.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,10 +14,10 @@ use crate::error::Error;
 const BEGIN: &str = "<!-- bench: begin -->\n";
 const END: &str = "<!-- bench: end -->";
 
-/// A file and what it has to hold.
+/// A file with its required content.
 type Page = (PathBuf, String);
 
-/// Writes the pages; what the floors come to.
+/// Writes the pages. Returns the summary of the floors.
 pub fn write(root: &Path) -> Result<String, Error> {
     let records = record::read(root)?;
     for (path, text) in pages(root, &records)? {

@@ -30,13 +30,13 @@ impl Contestant for Process {
     }
 }
 
-/// What one did between two reads.
+/// The work of a process between two reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slice {
     /// 0 is ours, others are the peers from 1.
     pub who: usize,
     pub took: Took,
-    /// Bytes a second, the mean of the reads before and after.
+    /// The mean of the read rates before and after, in bytes per second.
     pub read: f64,
     pub state: State,
 }
@@ -48,8 +48,8 @@ pub const MILLISECONDS: u64 = 100;
 /// Slices of each in a state, or the state has no figure.
 const LEAST_SLICES: usize = 3;
 
-/// `cycles` times each in turn. Slices of decoding whose reads differ too much are dropped; a prompt takes longer than the memory
-/// keeps still, and is not bound by it.
+/// `cycles` times each in turn. Slices of decoding whose reads differ too much are dropped; a prompt takes longer than
+/// the memory keeps still, and is not bound by it.
 pub fn run(
     test: &Test,
     machine: &Machine,
@@ -76,7 +76,7 @@ pub fn run(
     Ok(slices)
 }
 
-/// Whether the memory's speed is what the test is held against: beside busy threads nothing is.
+/// Whether the result of the test is compared with the speed of memory. It is not with busy threads.
 fn is_bound(test: &Test) -> bool {
     test.what == What::Decode && test.busy == 0
 }
@@ -98,11 +98,11 @@ fn is_steady(before: &Sweep, after: &Sweep) -> bool {
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub state: State,
-    /// Tokens a second.
+    /// Tokens per second.
     pub ours: Figure,
     /// The fastest of the peers: which one, and its figure.
     pub best: (usize, Figure),
-    /// Median of the bytes a second that were read beside ours.
+    /// The median of the read rates of our slices, in bytes per second.
     pub read: f64,
     /// Median of the share of it that ours reached, where ours says what it read.
     pub share: Option<f64>,

@@ -2,7 +2,7 @@
 
 use super::record::{Record, Test, What};
 
-/// What a figure of ours is held against.
+/// The reference of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Against {
     /// llama.cpp's in the same run, at its best, or run in the way that is named.
@@ -87,7 +87,7 @@ pub static TARGETS: &[Target] = &[
     row(LLAMA_Q4, DECODE.under(2), Against::Own(DECODE), [0.4, 0.0, 0.4, 0.4]),
 ];
 
-/// What the results say of a floor.
+/// The state of a floor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     Met(f64),

@@ -46,7 +46,7 @@ impl Options {
                     let rounds = value.parse().ok().filter(|n| *n > 0);
                     options.rounds = rounds.ok_or_else(|| wrong(format!("-r {value}: not a whole number above 0")))?;
                 }
-                other => return Err(wrong(format!("{other} is no option of bench templates"))),
+                other => return Err(wrong(format!("{other} is not an option of bench templates"))),
             }
         }
         Ok(options)
@@ -94,7 +94,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     Ok(target.join("release/bench-templates"))
 }
 
-/// What an engine takes.
+/// The time and memory of an engine.
 #[derive(Debug, PartialEq)]
 struct Taken {
     /// Milliseconds from the conversation to the prompt.
@@ -204,7 +204,7 @@ fn median(times: &[f64]) -> f64 {
     Figure::of(times).map_or(f64::NAN, |figure| figure.median)
 }
 
-/// Milliseconds of one time of what a process did for a slice.
+/// The milliseconds of one repetition in a slice of a process.
 fn slice(process: &mut Process, what: &str) -> Result<f64, Error> {
     let answer = process.ask(&format!("{what} {SLICE}"))?;
     Ok(process.number(&answer, "ns")? / process.number(&answer, "times")? / 1e6)
@@ -231,7 +231,7 @@ mod tests {
             ("-r", "-r takes a value"),
             ("-r 0", "-r 0: not a whole number above 0"),
             ("-r x", "-r x: not a whole number above 0"),
-            ("gpt-oss", "gpt-oss is no option of bench templates\nusage: "),
+            ("gpt-oss", "gpt-oss is not an option of bench templates\nusage: "),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.starts_with(message), "{line}: {error}");

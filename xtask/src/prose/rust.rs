@@ -16,8 +16,8 @@ pub struct Piece {
     pub text: String,
 }
 
-/// The comments and strings of a source, in order. The strings end with the module of tests at the end of a file. Block comments
-/// are passed over: the project writes none.
+/// The comments and strings of a source, in order. The strings end with the module of tests at the end of a file. Block
+/// comments are passed over: the project writes none.
 pub fn pieces(source: &str) -> Vec<Piece> {
     let tests = source.find("#[cfg(test)]\nmod ").unwrap_or(source.len());
     let mut pieces = Vec::new();
@@ -49,7 +49,8 @@ struct Token {
     length: usize,
 }
 
-/// The token at the start of `rest`, as far as it takes to find comments and strings: all else goes by in single characters.
+/// The token at the start of `rest`, as far as it takes to find comments and strings: all else goes by in single
+/// characters.
 fn token(rest: &str) -> Token {
     let other = |length| Token { kind: None, length };
     let first = rest.chars().next().map_or(1, char::len_utf8);
@@ -71,7 +72,8 @@ fn token(rest: &str) -> Token {
         return Token { kind: Some(Kind::String), length };
     }
     if let Some(name) = rest.find(|c: char| !c.is_alphanumeric() && c != '_').filter(|&length| length > 0) {
-        // A name as a whole, so that its last letter is not the prefix of a raw string; that of a string of bytes ends before it.
+        // A whole name, so that its last letter is not the prefix of a raw string. The prefix of a byte string ends
+        // before the string.
         return other(if rest.starts_with("br") && rest[2..].starts_with(['"', '#']) { 1 } else { name });
     }
     if let Some(quoted) = rest.strip_prefix('\'') {

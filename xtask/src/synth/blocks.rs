@@ -1,4 +1,4 @@
-//! Random blocks of each type: all bits random but for the scales, which give values of a wanted size.
+//! Random blocks of each type: all bits are random, except for the scales, which determine the size of the values.
 
 use half::f16;
 use inkstone_tensor::DType;
@@ -53,8 +53,8 @@ fn scale(block: &mut [u8], at: usize, mean: f32, random: &mut Random) {
     block[at..at + 2].copy_from_slice(&d.to_le_bytes());
 }
 
-/// A scale at `at`, and behind it so many of it, which are what is taken from values or, below 0, what they begin with: values
-/// around 0, if scales within the block are as large as the minima beside them.
+/// Writes a scale at `at`, and after it a minimum of `minimum` times this scale, which is subtracted from values (or
+/// added, if it is negative). The values are around 0 if the scales within the block are as large as the minima.
 fn scale_and_minimum(block: &mut [u8], at: usize, minimum: f32, mean: f32, random: &mut Random) {
     scale(block, at, mean, random);
     let d = f16::from_le_bytes([block[at], block[at + 1]]).to_f32();

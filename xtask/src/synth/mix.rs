@@ -41,7 +41,7 @@ pub const FILE_TYPES: &[FileType] = &[
     pure("mxfp4", 38, DType::MXFP4),
 ];
 
-/// What stands for types of 256 values in matrices whose rows are no multiple of it.
+/// The replacements of types with blocks of 256 values, for matrices whose rows are not a multiple of 256.
 const SMALLER_BLOCKS: &[(DType, DType)] = &[
     (DType::Q2_K, DType::IQ4_NL),
     (DType::Q3_K, DType::IQ4_NL),
@@ -65,7 +65,7 @@ impl FileType {
         smaller.map_or(wanted, |row| row.1)
     }
 
-    /// Types that its tensors may have, but for small ones.
+    /// The types of its tensors, except for small ones.
     #[cfg(test)]
     pub fn types(&self) -> [DType; 2] {
         [self.most, self.head]
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(down, [0, 1, 4, 7, 10, 13, 14, 15]);
     }
 
-    /// 896 is no multiple of 256, 4864 is.
+    /// 896 is not a multiple of 256, 4864 is.
     #[test]
     fn qwen2_5_0_5b_q4_k_m_is_mostly_q5_0_and_q8_0() {
         let all = types("qwen2.5-0.5b", "q4_k_m");

@@ -1,7 +1,7 @@
 //! `cargo xtask synth NAME TYPE`: model files of real shapes with random weights, for benchmarks.
 //!
-//! Such a file has the tensors, types, vocabulary and metadata of the real one, and takes as long to load and to compute with.
-//! What it says is noise.
+//! Such a file has the tensors, types, vocabulary and metadata of the real one, and takes the same time to load and to
+//! compute. The generated text is noise.
 
 mod blocks;
 mod mix;
@@ -26,7 +26,7 @@ use shapes::{Role, SHAPES, Shape, Tensor};
 /// Bytes that are made before they are written.
 const PIECE: usize = 4 << 20;
 
-/// What is asked for.
+/// The options of the command.
 struct Options {
     shape: &'static Shape,
     file_type: &'static FileType,
@@ -45,10 +45,10 @@ impl Options {
                 "-o" | "--output" => output = Some(PathBuf::from(value()?)),
                 "--seed" => {
                     let text = value()?;
-                    seed = text.parse().map_err(|_| usage(format!("--seed {text} is no whole number")))?;
+                    seed = text.parse().map_err(|_| usage(format!("--seed {text} is not a whole number")))?;
                 }
                 _ if word.starts_with('-') => {
-                    return Err(usage(format!("{word} is no option of synth; it has -o FILE, --seed N")));
+                    return Err(usage(format!("{word} is not an option of synth; it has -o FILE, --seed N")));
                 }
                 _ => words.push(word.as_str()),
             }
@@ -62,10 +62,13 @@ impl Options {
             )));
         };
         let shape = SHAPES.iter().find(|s| s.name == name).ok_or_else(|| {
-            usage(format!("{name} is no shape; known are {}", names(SHAPES.iter().map(|s| s.name).collect())))
+            usage(format!("{name} is not a shape; known are {}", names(SHAPES.iter().map(|s| s.name).collect())))
         })?;
         let file_type = FILE_TYPES.iter().find(|t| t.name == file_type).ok_or_else(|| {
-            usage(format!("{file_type} is no type; known are {}", names(FILE_TYPES.iter().map(|t| t.name).collect())))
+            usage(format!(
+                "{file_type} is not a type; known are {}",
+                names(FILE_TYPES.iter().map(|t| t.name).collect())
+            ))
         })?;
         let output = output.unwrap_or_else(|| format!("{}-{}.gguf", shape.name, file_type.name).into());
         Ok(Self { shape, file_type, output, seed })
@@ -85,7 +88,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         fs::rename(&unfinished, &options.output).map_err(|source| Error::File { path: options.output.clone(), source })
     });
     if named.is_err() {
-        // What stopped the writing is the error to tell.
+        // The error that stopped the writing is returned.
         let _ = fs::remove_file(&unfinished);
     }
     named?;
@@ -144,7 +147,7 @@ fn bytes(tensor: &Tensor, dtype: DType) -> usize {
     tensor.cols / dtype.block() * dtype.block_bytes() * tensor.rows
 }
 
-/// Values of the tensors that are no matrices.
+/// The values of tensors other than matrices.
 fn vector(shape: &Shape, tensor: &Tensor, random: &mut Random) -> Vec<f32> {
     let around =
         |mean: f32, random: &mut Random| (0..tensor.cols).map(|_| mean + 0.2 * (random.unit() - 0.5)).collect();
@@ -170,8 +173,8 @@ mod tests {
         assert_eq!((options.output.to_str().unwrap(), options.seed), ("qwen3-0.6b-q6_k.gguf", 7));
         assert_eq!(parse("qwen3-0.6b q6_k -o x.gguf").unwrap().output, Path::new("x.gguf"));
         for (line, named) in [
-            ("qwen3 q6_k", "qwen3 is no shape; known are llama-3.2-1b"),
-            ("qwen3-0.6b q7", "q7 is no type; known are f16"),
+            ("qwen3 q6_k", "qwen3 is not a shape; known are llama-3.2-1b"),
+            ("qwen3-0.6b q7", "q7 is not a type; known are f16"),
             ("qwen3-0.6b q6_k --seed x", "--seed x"),
             ("qwen3-0.6b q6_k --color", "--color"),
             ("qwen3-0.6b", "names: llama-3.2-1b"),

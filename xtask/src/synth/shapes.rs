@@ -1,4 +1,4 @@
-//! The shapes: what the metadata of the real files say, and their tensors in the order of the real files.
+//! The shapes: the metadata of the real files, and their tensors in the order of the real files.
 
 use inkstone_gguf::Metadata;
 
@@ -120,7 +120,7 @@ pub const SHAPES: &[Shape] = &[
     },
 ];
 
-/// What a tensor is for, which decides its type and what its values are.
+/// The role of a tensor, which determines its type and its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Embedding,
@@ -185,7 +185,7 @@ impl Shape {
         all
     }
 
-    /// The metadata but for the vocabulary's.
+    /// The metadata, except for the vocabulary.
     pub fn metadata(&self, file_type: u32) -> Metadata {
         let mut metadata = Metadata::new();
         metadata.insert("general.architecture", self.architecture);
@@ -209,8 +209,8 @@ impl Shape {
         metadata
     }
 
-    /// Llama 3's factors: 1 for the short waves, `factor` for those longer than the context before scaling, between them
-    /// in between.
+    /// Llama 3's factors: 1 for the short waves, `factor` for those longer than the context before scaling, between
+    /// them in between.
     pub fn rope_factors(&self, factor: f64) -> Vec<f32> {
         const OLD_CONTEXT: f64 = 8192.0;
         const LOW: f64 = 1.0;

@@ -148,18 +148,19 @@ struct Token {
     left: usize,
 }
 
-/// Tokens to draw parts from, by what may stand beside them in a text.
+/// Pools of tokens from which parts are drawn, by their possible neighbours in a text.
 #[derive(Clone, Copy)]
 enum Pool {
-    /// A space and what follows it.
+    /// A space with the following letters.
     Begin,
     /// Letters inside a word.
     Inside,
-    /// Bytes of scripts beside ASCII.
+    /// Bytes of scripts other than ASCII.
     Other,
 }
 
-/// The left part's pool, which is also that of the whole, the right part's, and how often of 16.
+/// The pool of the left part, which is also the pool of the whole, the pool of the right part, and the frequency out of
+/// 16.
 const GROWTH: &[(Pool, Pool, u64)] =
     &[(Pool::Begin, Pool::Inside, 8), (Pool::Inside, Pool::Inside, 5), (Pool::Other, Pool::Other, 3)];
 
@@ -209,8 +210,8 @@ fn growth(random: &mut Random, other: bool) -> (Pool, Pool) {
     (Pool::Begin, Pool::Inside)
 }
 
-/// Merges in the order of the tokens that they make: first the one that made it, then, while there are less than `most`, every
-/// other pair of earlier tokens.
+/// Merges in the order of the tokens that they make: first the one that made it, then, while there are less than
+/// `most`, every other pair of earlier tokens.
 fn merges_of(tokens: &[Token], most: usize) -> Strings {
     let ids: HashMap<&[u8], usize> = tokens.iter().enumerate().map(|(id, t)| (t.text.as_slice(), id)).collect();
     let grown = || tokens.iter().enumerate().filter(|(_, t)| t.left > 0);
@@ -234,8 +235,8 @@ fn merges_of(tokens: &[Token], most: usize) -> Strings {
     merges
 }
 
-/// Bytes in the letters that byte-level BPE writes them with: those that print stand for themselves, the others for letters
-/// from 256 up.
+/// Bytes in the letters that byte-level BPE writes them with: those that print stand for themselves, the others for
+/// letters from 256 up.
 fn byte_chars(bytes: &[u8]) -> String {
     let prints = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let shown = |b: u8| {

@@ -6,7 +6,7 @@ use crate::command::Program;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// What all stages share: the workspace, where logs go, how programs are started.
+/// The context that all stages share: the workspace, the folder of logs, and the environment of programs.
 pub struct Context {
     pub workspace: Workspace,
     full: bool,
@@ -27,7 +27,8 @@ impl Context {
         Ok(Self { workspace, full, logs, path })
     }
 
-    /// Where `--setup` installs: with the build's other products, so that it leaves the user's own tools alone.
+    /// The folder in which `--setup` installs tools: in the target folder, so that the tools of the user are not
+    /// changed.
     pub fn tools(&self) -> PathBuf {
         self.workspace.target().join("tools")
     }
@@ -48,8 +49,8 @@ impl Context {
         self.program(&format!("cargo {line} --package")).arg(package)
     }
 
-    /// Runs programs one after the other up to the first that fails, and reads the tests that they report. Each program's output
-    /// stays in a file under `xtask` in the target folder, named after `label`.
+    /// Runs programs one after the other up to the first that fails, and reads the tests that they report. Each
+    /// program's output stays in a file under `xtask` in the target folder, named after `label`.
     pub fn programs(&self, label: &str, programs: impl IntoIterator<Item = Program>) -> Result<Outcome, Error> {
         let mut outcome = Outcome::passed();
         for (i, program) in programs.into_iter().enumerate() {

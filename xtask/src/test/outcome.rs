@@ -1,4 +1,4 @@
-//! What a stage comes to, and what the output of test runners says.
+//! The outcome of a stage, parsed from the output of test runners.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -48,7 +48,7 @@ impl Verdict {
 pub struct Outcome {
     pub verdict: Verdict,
     pub tests: Tests,
-    /// What the summary names although it is no skip.
+    /// Notes that the summary lists in addition to skips.
     pub notes: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Outcome {
         Self { verdict: Verdict::Skipped(why), ..Self::passed() }
     }
 
-    /// For continuous integration: what is skipped counts as failed.
+    /// Counts skips as failures, for continuous integration.
     pub fn without_skips(mut self) -> Self {
         self.tests.failed += std::mem::take(&mut self.tests.skipped);
         match self.verdict {
@@ -83,7 +83,7 @@ impl Outcome {
         self
     }
 
-    /// What follows the time on the stage's line.
+    /// The text after the time on the line of a stage.
     pub fn detail(&self) -> String {
         match (&self.verdict, self.tests) {
             (Verdict::Skipped(why), _) => format!("   {why}"),

@@ -1,4 +1,4 @@
-//! Programs that stages need beside cargo, how to see whether they are there, and how to install them.
+//! The programs that stages need in addition to cargo: how to detect and install them.
 
 use super::context::Context;
 use super::stages::Stage;
@@ -9,7 +9,7 @@ pub struct Tool {
     pub name: &'static str,
     /// Ends with 0 where the tool is there.
     probe: &'static str,
-    /// What `--setup` runs; a line without it names something that belongs to the machine.
+    /// The command that `--setup` runs. A tool without it must be installed by the user.
     pub install: Option<&'static str>,
 }
 
@@ -56,7 +56,7 @@ pub fn first_missing(context: &Context, stage: &Stage) -> Option<&'static Tool> 
     missing(context, &[stage]).first().copied()
 }
 
-/// The program of an install line. What cargo installs goes into the target folder.
+/// The program of an install line. Cargo installs tools in the target folder.
 pub fn installer(context: &Context, line: &str) -> Program {
     let program = context.program(line);
     if line.starts_with("cargo install ") { program.arg("--root").arg(context.tools()) } else { program }
