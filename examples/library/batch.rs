@@ -1,4 +1,5 @@
-//! Many prompts at once: `batch [MODEL]`, a prompt per line of standard input; the answers are printed in the same order.
+//! Answers many prompts at the same time: `batch [MODEL]` reads one prompt per line of standard input, and prints the
+//! answers in the same order.
 //!
 //! A clone of a model is another handle to it, one per thread. The model computes each step for all threads together, which takes
 //! little longer than a step for one thread. An answer does not depend on the other prompts.

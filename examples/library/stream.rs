@@ -1,4 +1,4 @@
-//! Prints a text while it is generated: `stream [MODEL]`. Without a file, the story model inside the library tells a story.
+//! Prints a text while it is generated: `stream [MODEL]`. Without a file, the built-in story model writes a story.
 
 use inkstone::{Model, ModelOptions, Options};
 use std::io::Write;

@@ -9,12 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-/// Pieces that wait for their task before the thread pauses.
+/// The number of unread pieces at which the thread pauses.
 const AHEAD: usize = 4;
 
-/// A generation under way as a [`futures_core::Stream`] of pieces, for any executor. Polling never computes and never waits for
-/// a step: a thread of the stream's own tokenizes the prompt, takes its turns in the steps of the model, and runs at most four
-/// pieces ahead of the task. After each piece a poll lets other tasks run once, however fast the model is.
+/// A running generation as a [`futures_core::Stream`] of pieces, for any executor. Polling never computes and never
+/// waits for a step: the stream has its own thread, which tokenizes the prompt, takes its turns in the steps of the
+/// model, and runs at most four pieces ahead of the task. After each piece a poll lets other tasks run once, for a
+/// model of any speed.
 ///
 /// Dropping the stream ends the generation after the current step.
 ///

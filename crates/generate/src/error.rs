@@ -1,122 +1,122 @@
 use inkstone_tensor::{ErrorKind, sampling};
 use std::sync::Arc;
 
-/// What can go wrong with a request.
+/// An error of a request, or of loading a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An option with a value that can't be.
+    /// The value of an option is invalid.
     #[error("option {option} is {value}, allowed: {allowed}")]
     Option {
-        /// Its name.
+        /// The name of the option.
         option: &'static str,
         /// Its value.
         value: String,
-        /// The rule.
+        /// The values that are allowed.
         allowed: String,
     },
-    /// An option of the sampling chain with a value that can't be.
+    /// The value of a sampling option is invalid.
     #[error(transparent)]
     Chain(#[from] sampling::ChainError),
-    /// Nothing to go on from.
+    /// The prompt is empty.
     #[error("the prompt has no tokens")]
     EmptyPrompt,
-    /// More prompt than context.
+    /// The prompt is longer than the context.
     #[error("the prompt has {tokens} tokens, the context holds {context}")]
     PromptTooLong {
         /// Tokens of the prompt.
         tokens: usize,
-        /// Tokens that fit.
+        /// Tokens of the context.
         context: usize,
     },
-    /// A token that the model does not have.
+    /// A token of the prompt is outside the vocabulary.
     #[error("token {id} at place {place} of the prompt, the vocabulary has {vocab}")]
     NoSuchToken {
         /// The id.
         id: u32,
-        /// Its place.
+        /// Its position in the prompt.
         place: usize,
         /// Size of the vocabulary.
         vocab: usize,
     },
-    /// The model gave something that is no number.
+    /// The model computed a logit that is NaN.
     #[error("logits are NaN at token {token}")]
     NanLogits {
-        /// Index of the token that was to be drawn, from 0.
+        /// Index of the token to be drawn, from 0.
         token: u64,
     },
-    /// The chain left no token.
+    /// The sampling chain removed all tokens.
     #[error("no token is left at token {token}: {stage} took the last one")]
     NoTokenLeft {
-        /// Index of the token that was to be drawn, from 0.
+        /// Index of the token to be drawn, from 0.
         token: u64,
-        /// The stage of the chain.
+        /// The stage that removed the last one.
         stage: &'static str,
     },
-    /// The engine has nothing to say of a row that should be drawn.
+    /// The engine drew no token for a row.
     #[error("nothing was drawn at token {token}: {status}")]
     NoRecord {
-        /// Index of the token that was to be drawn, from 0.
+        /// Index of the token to be drawn, from 0.
         token: u64,
-        /// What the record says.
+        /// The status in its record.
         status: String,
     },
-    /// A model whose graphs keep nothing between steps.
+    /// The graphs of the model have no carry, which keeps state between steps.
     #[error("the graphs of the model have no carry")]
     NoCarry,
-    /// A model whose graphs don't give what was asked for.
+    /// The graphs of the model do not have a requested port.
     #[error("the graphs of the model have no port {port:?}")]
     NoPort {
-        /// Which.
+        /// The port.
         port: inkstone_compute::Port,
     },
-    /// An engine that can't execute anything.
+    /// The engine has no executor.
     #[error("the engine has no executor")]
     NoExecutor,
-    /// Sequences of others are under way, or an engine has failed.
+    /// Other sequences are running, or the engine has failed.
     #[error("the model is busy with other sequences, or its engine has failed")]
     Busy,
-    /// The system gives no thread for a stream.
+    /// The system can't start a thread for a stream.
     #[error("no thread for a stream: {0}")]
     NoThread(std::io::Error),
-    /// The caller's function failed.
+    /// The callback returned an error.
     #[error("the callback failed: {0}")]
     Callback(Box<dyn std::error::Error + Send + Sync>),
-    /// Memory could not be had.
+    /// An allocation failed.
     #[error("{what}: {source}")]
     NoMemory {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
-        /// How much.
+        /// The error with the number of bytes.
         source: inkstone_tensor::NoMemory,
     },
-    /// What the file recommends can't be.
-    #[error("what the file recommends (general.sampling): {0}")]
+    /// A sampling option recommended by the file is invalid.
+    #[error("general.sampling in the file: {0}")]
     Recommended(sampling::ChainError),
-    /// The tokenizer refused.
+    /// The tokenizer reported an error.
     #[error(transparent)]
     Text(#[from] inkstone_text::Error),
-    /// Metadata of another type.
+    /// A metadata value has the wrong type.
     #[error(transparent)]
     Metadata(#[from] inkstone_gguf::Error),
     /// The model can't be compiled.
     #[error(transparent)]
     Graph(#[from] inkstone_graph::Error),
-    /// Pages of the cache.
+    /// The pages of the cache could not be allocated.
     #[error(transparent)]
     Cache(#[from] inkstone_kvcache::Error),
-    /// The engine failed.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] inkstone_compute::Error),
-    /// The state of the device is not known.
+    /// A thread panicked during a step, so the state of the device is unknown.
     #[error("a thread panicked in a step, the model has to be opened again")]
     Panicked,
-    /// The engine failed in a step that several callers had a part in.
+    /// The engine failed in a step with sequences of several callers.
     #[error("{0}")]
     Shared(Arc<Error>),
 }
 
-/// Result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -148,7 +148,7 @@ impl Error {
         }
     }
 
-    /// Whether an option's value is at fault, rather than a file, the machine or the model.
+    /// Whether the value of an option caused the error, instead of a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
         use inkstone_graph::Error::UnknownFusion;
         matches!(self, Error::Option { .. } | Error::Chain(_) | Error::Graph(UnknownFusion { .. }))

@@ -1,8 +1,8 @@
-//! From prompts to text: options, the sampling chain of a request, stop rules, and the one loop that serves every entry
-//! point.
+//! Text generation: options, the sampling chain of a request, stop rules, and the loop that serves every entry point.
 //!
-//! [`Generator`] puts a traced model, a tokenizer and an engine together. Every call becomes a sequence in its scheduler;
-//! a step takes any mixture of prompts and decodes, and what a sequence gets does not depend on the others.
+//! A [`Generator`] combines a traced model, a tokenizer and an engine. Every call becomes a sequence in its scheduler.
+//! A step computes any mixture of prompts and decodes, and the result of a sequence does not depend on the other
+//! sequences.
 
 #[cfg(feature = "async")]
 mod async_stream;

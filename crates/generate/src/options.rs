@@ -1,84 +1,86 @@
-//! What a request can ask for.
+//! The options of a request.
 
 use inkstone_text::{Json, TemplateLimits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Options of one request. An option that is not set takes its value from the model file (`general.sampling.*`), then
-/// from the [`Defaults`] of the entry point.
+/// Options of one request. The value of an option that is not set comes from the model file (`general.sampling.*`),
+/// then from the [`Defaults`] of the entry point.
 ///
 /// ```
 /// let options = inkstone_generate::Options::default().temperature(0.7).max_tokens(64).stop("\n\n");
 /// assert_eq!(options.temperature, Some(0.7));
 /// ```
 ///
-/// With the feature `serde`, options are read and written under the names of the fields, with these exceptions: `deadline` is
-/// `deadline_seconds`, a number; `template_vars` is an object; `max_tokens` is a number or `"unlimited"`; `cancel` is not part
-/// of the data. An absent or null field is an option that is not set, and an unknown field is an error. Values are checked
-/// when the options are used.
+/// With the feature `serde`, options are read and written under the names of the fields, with these exceptions:
+/// `deadline` is `deadline_seconds`, a number; `template_vars` is an object; `max_tokens` is a number or `"unlimited"`;
+/// `cancel` is not part of the data. An absent or null field is an option that is not set, and an unknown field is an
+/// error. Values are checked when the options are used.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Logits are divided by it; 0 takes the most probable token.
+    /// A divisor of the logits; 0 selects the most probable token.
     pub temperature: Option<f64>,
-    /// Only so many of the most probable tokens; 0: all.
+    /// Keeps only this number of the most probable tokens; 0: all.
     pub top_k: Option<u32>,
-    /// Only the most probable tokens that together reach this probability; 1: all.
+    /// Keeps only the most probable tokens that together reach this probability; 1: all.
     pub top_p: Option<f64>,
-    /// Only the most typical tokens that together reach this probability; 1: all.
+    /// Keeps only the most typical tokens that together reach this probability; 1: all.
     pub typical_p: Option<f64>,
-    /// Only tokens at least this probable, relative to the most probable; 0: all.
+    /// Keeps only tokens with at least this probability relative to the most probable token; 0: all.
     pub min_p: Option<f64>,
-    /// Positive logits of tokens in the window are divided by it, others multiplied; 1: off.
+    /// The repetition penalty: positive logits of tokens in the window are divided by it, other logits of these tokens
+    /// are multiplied by it; 1: off.
     pub repeat_penalty: Option<f64>,
-    /// Window of the repetition penalty in tokens; `u32::MAX`: everything.
+    /// The window of the repetition penalty in tokens; `u32::MAX`: all tokens.
     pub repeat_last_n: Option<u32>,
-    /// Taken from the logit of a token for each time that it was generated; 0: off.
+    /// Subtracted from the logit of a token for each time it was generated; 0: off.
     pub frequency_penalty: Option<f64>,
-    /// Taken from the logit of a token if it was generated; 0: off.
+    /// Subtracted from the logit of a token if it was generated; 0: off.
     pub presence_penalty: Option<f64>,
-    /// No sequence of so many tokens comes twice; 0: off.
+    /// No sequence of this number of tokens is repeated; 0: off.
     pub no_repeat_ngram: Option<u32>,
-    /// Added to the logits of tokens.
+    /// Biases that are added to the logits of tokens.
     pub logit_bias: Vec<(u32, f32)>,
     /// Tokens that are never drawn.
     pub banned: Vec<u32>,
-    /// No end token before so many tokens.
+    /// End tokens are not drawn before this number of tokens.
     pub min_tokens: u32,
-    /// At most so many tokens.
+    /// The largest number of tokens.
     pub max_tokens: Option<Limit>,
     /// Texts that end the generation; they are not part of the result.
     pub stop: Vec<String>,
-    /// Tokens that end the generation, beside the vocabulary's own.
+    /// Tokens that end the generation, in addition to the end tokens of the vocabulary.
     pub stop_ids: Vec<u32>,
-    /// The vocabulary's end tokens don't end the generation.
+    /// The end tokens of the vocabulary do not end the generation.
     pub ignore_end: bool,
-    /// Seed of the draws; without one it is drawn, and is part of the reply.
+    /// The seed of the draws. If it is not set, a random seed is used. The reply contains the seed.
     pub seed: Option<u64>,
-    /// Log-probabilities of the tokens, with so many of the most probable ones.
+    /// Returns the log-probabilities of the tokens and of this number of the most probable tokens.
     pub logprobs: Option<u32>,
-    /// Special tokens are parsed out of the prompt.
+    /// The texts of special tokens in the prompt are encoded as special tokens.
     pub special: bool,
-    /// A BOS token before the prompt; without it as the model's metadata say. None is added to a prompt that begins with one
-    /// ([`Options::special`]).
+    /// Whether a BOS token is added before the prompt. If it is not set, the metadata of the model decide. No BOS token
+    /// is added to a prompt that already begins with one ([`Options::special`]).
     pub bos: Option<bool>,
     /// The generation ends after this time.
     pub deadline: Option<Duration>,
-    /// Ends the generation from outside.
+    /// A switch that ends the generation.
     pub cancel: Option<Cancel>,
-    /// Further variables of the chat template, such as `enable_thinking`; only chats have them.
+    /// Further variables of the chat template, such as `enable_thinking`; used only by chats.
     pub template_vars: Vec<(String, Json)>,
-    /// Limits of the chat template; only chats have them. [`Options::cancel`] and [`Options::deadline`] end it, too.
+    /// Limits of the chat template; used only by chats. [`Options::cancel`] and [`Options::deadline`] also end a
+    /// template.
     pub template_limits: TemplateLimits,
 }
 
-/// A limit of tokens.
+/// A limit on the number of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// This number; 0: the prompt is computed, and no token is drawn.
+    /// At most this number; with 0 the prompt is computed but no token is drawn.
     Tokens(u64),
-    /// Until the end of the text or of the context.
+    /// No limit: the generation ends with the text or when the context is full.
     None,
 }
 
@@ -127,14 +129,14 @@ setters! {
 }
 
 impl Options {
-    /// At most so many tokens.
+    /// Limits the number of tokens.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(Limit::Tokens(tokens));
         self
     }
 
-    /// Until the end of the text or of the context.
+    /// Removes the limit: the generation ends with the text or when the context is full.
     #[must_use]
     pub fn unlimited(mut self) -> Self {
         self.max_tokens = Some(Limit::None);
@@ -155,7 +157,7 @@ impl Options {
         self
     }
 
-    /// Adds to the logit of a token.
+    /// Adds a bias to the logit of a token.
     #[must_use]
     pub fn logit_bias(mut self, id: u32, bias: f32) -> Self {
         self.logit_bias.push((id, bias));
@@ -183,21 +185,21 @@ impl Options {
         self
     }
 
-    /// No end token before so many tokens.
+    /// Sets [`Options::min_tokens`](#structfield.min_tokens).
     #[must_use]
     pub fn min_tokens(mut self, tokens: u32) -> Self {
         self.min_tokens = tokens;
         self
     }
 
-    /// The vocabulary's end tokens end the generation, or not.
+    /// Sets [`Options::ignore_end`](#structfield.ignore_end).
     #[must_use]
     pub fn ignore_end(mut self, ignore: bool) -> Self {
         self.ignore_end = ignore;
         self
     }
 
-    /// Special tokens are parsed out of the prompt, or not.
+    /// Sets [`Options::special`](#structfield.special).
     #[must_use]
     pub fn special(mut self, parse: bool) -> Self {
         self.special = parse;
@@ -205,33 +207,33 @@ impl Options {
     }
 }
 
-/// Ends a generation from outside: clones share one switch.
+/// A switch that ends a generation. Clones share the same switch.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A switch that is off.
+    /// A new switch, which is off.
     pub fn new() -> Cancel {
         Cancel::default()
     }
 
-    /// Ends what was started with it, at the next step. May be called from a signal handler's thread.
+    /// Ends all generations that use this switch, at their next step. A thread that handles signals may call it.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was called.
+    /// Whether the switch is on.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The switch itself, for work that knows of no generation.
+    /// The underlying flag, for other work that can be cancelled.
     pub fn switch(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
 }
 
-/// What options that neither the request nor the model file set are.
+/// The values of options that neither the request nor the model file sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Defaults {
@@ -248,11 +250,11 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// The library's: the model's own distribution, 256 tokens.
+    /// The defaults of the library: the unmodified distribution of the model, 256 tokens.
     pub const LIBRARY: Defaults =
         Defaults { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, max_tokens: Limit::Tokens(256) };
 
-    /// The command line's: what people expect of a program that writes, until the end.
+    /// The defaults of the command line: common sampling options, without a limit on tokens.
     pub const COMMAND_LINE: Defaults =
         Defaults { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, max_tokens: Limit::None };
 }

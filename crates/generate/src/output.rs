@@ -1,4 +1,4 @@
-//! What a handle and the scheduler share about one sequence.
+//! The state of a sequence that its handle and the scheduler share.
 
 use crate::{Error, FinishReason, Piece, Timings, Usage};
 use std::collections::VecDeque;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Pieces that may wait for their reader before its sequence is passed over.
+/// A sequence with this number of unread pieces is skipped.
 const FULL: usize = 64;
 
-/// The scheduler writes, the handle reads.
+/// The output of a sequence, which the scheduler writes and the handle reads.
 #[derive(Debug)]
 pub(crate) struct Output {
     state: Mutex<State>,
@@ -19,7 +19,7 @@ pub(crate) struct Output {
 #[derive(Debug)]
 pub(crate) struct State {
     pub pieces: VecDeque<Piece>,
-    /// Logits of every fed token, where these are wanted.
+    /// The logits of every fed token, if they are requested.
     pub logits: Vec<f32>,
     pub finish: Option<FinishReason>,
     pub error: Option<Arc<Error>>,
@@ -31,7 +31,7 @@ pub(crate) struct State {
 }
 
 impl Output {
-    /// Nothing yet; `logits` has room for those that are wanted.
+    /// An empty output. `logits` has enough capacity for the requested logits.
     pub fn new(usage: Usage, logits: Vec<f32>) -> Output {
         let state = State {
             pieces: VecDeque::new(),
@@ -64,17 +64,17 @@ impl Output {
 }
 
 impl State {
-    /// Whether the handle has something to take.
+    /// Whether the handle can take a piece or the end.
     pub fn is_ready(&self) -> bool {
         !self.pieces.is_empty() || self.finish.is_some()
     }
 
-    /// Whether the reader is too far behind.
+    /// Whether too many pieces are unread.
     pub fn is_full(&self) -> bool {
         self.pieces.len() >= FULL
     }
 
-    /// A token was drawn.
+    /// Records the time and count of a drawn token.
     pub fn drew(&mut self) {
         let now = Instant::now();
         self.first.get_or_insert(now);
@@ -82,7 +82,7 @@ impl State {
         self.usage.completion_tokens += 1;
     }
 
-    /// It has ended; `rest` is the text that was held back until now.
+    /// Records the end of the sequence. `rest` is the text that was held back.
     pub fn end(&mut self, finish: FinishReason, rest: &str) {
         if !rest.is_empty() {
             match self.pieces.back_mut() {
@@ -94,7 +94,8 @@ impl State {
         self.finish = Some(finish);
     }
 
-    /// It has ended with an error. The two come under one lock: a reader that sees the end finds the error.
+    /// Records the end with an error. Both are set under one lock, so that a reader that sees the end also finds the
+    /// error.
     pub fn fail(&mut self, error: Arc<Error>, rest: &str) {
         self.error = Some(error);
         self.end(FinishReason::Error, rest);

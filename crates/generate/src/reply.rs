@@ -1,23 +1,23 @@
-//! What comes back: pieces while it is generated, a reply at the end.
+//! The results of a generation: pieces of text while it runs, and a reply at the end.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A piece of generated text: whole characters, and the tokens that were drawn for it. Pieces, replies and their parts have the
-/// serialised form that `inkstone complete --json` writes (feature `serde`).
+/// A piece of generated text: whole characters, and the tokens that were drawn for it. Pieces, replies and their parts
+/// have the serialised form that `inkstone complete --json` writes (feature `serde`).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Text; empty while the bytes of a character, or what may become a stop text, are held back.
+    /// The text. It is empty while an incomplete character, or the possible beginning of a stop text, is held back.
     pub text: String,
-    /// Tokens drawn since the piece before.
+    /// Tokens drawn since the previous piece.
     pub ids: Vec<u32>,
-    /// Their log-probabilities, if asked for.
+    /// Their log-probabilities, if requested.
     pub logprobs: Vec<TokenScore>,
 }
 
-/// The log-probability of a token under the model's own distribution, before the sampling chain. In its serialised form minus
-/// infinity is null.
+/// The log-probability of a token in the distribution of the model, before the sampling chain. In its serialised form
+/// minus infinity is null.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TokenScore {
@@ -25,35 +25,36 @@ pub struct TokenScore {
     pub id: u32,
     /// Its log-probability in nats.
     pub logprob: f32,
-    /// The most probable tokens with theirs.
+    /// The most probable tokens with their log-probabilities.
     pub top: Vec<(u32, f32)>,
 }
 
-/// Why a generation ended. The serialised form is [`FinishReason::name`]; `length` is read as [`FinishReason::Length`].
+/// The reason why a generation ended. The serialised form is [`FinishReason::name`]; `length` is read as
+/// [`FinishReason::Length`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// An end token of the vocabulary or a stop id.
+    /// An end token of the vocabulary or a stop id was drawn.
     End,
-    /// A stop text.
+    /// A stop text was generated.
     Stop,
-    /// The limit of tokens.
+    /// The limit on tokens was reached.
     Length,
     /// The context is full.
     Context,
-    /// The callback said so.
+    /// The callback ended it.
     Callback,
     /// The deadline passed.
     Deadline,
-    /// Cancelled.
+    /// It was cancelled.
     Cancelled,
-    /// An error, which was returned.
+    /// An error occurred and was returned.
     Error,
 }
 
 impl FinishReason {
-    /// As it is written in JSON, in the words of other programs: a full context is a `length`, too. What people read is
-    /// its [`Display`](fmt::Display).
+    /// The name in JSON, which follows the names of other programs: a full context is also a `length`.
+    /// [`Display`](fmt::Display) shows the reason to users.
     pub fn name(self) -> &'static str {
         match self {
             FinishReason::End => "end",
@@ -98,15 +99,15 @@ impl fmt::Display for FinishReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Of the prompt, BOS included.
+    /// Tokens of the prompt, including BOS.
     pub prompt_tokens: u64,
-    /// Of these, found in a cache.
+    /// Tokens of the prompt that were found in a cache.
     pub cached_tokens: u64,
-    /// Drawn, the end token included.
+    /// Tokens drawn, including the end token.
     pub completion_tokens: u64,
 }
 
-/// Where the time went. The serialised form has seconds: `prefill_seconds`, `decode_seconds`, `total_seconds`.
+/// The times of a generation. The serialised form has seconds: `prefill_seconds`, `decode_seconds`, `total_seconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {
@@ -119,7 +120,7 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// Tokens a second after the first; `None` if there was no time or no second token.
+    /// Tokens per second after the first token; `None` if no second token was drawn or no time passed.
     pub fn decode_rate(&self, usage: &Usage) -> Option<f64> {
         let seconds = self.decode.as_secs_f64();
         (seconds > 0.0 && usage.completion_tokens > 1).then(|| (usage.completion_tokens - 1) as f64 / seconds)
@@ -132,13 +133,13 @@ impl Timings {
 pub struct Reply {
     /// All text.
     pub text: String,
-    /// All drawn tokens, the end token included.
+    /// All drawn tokens, including the end token.
     pub ids: Vec<u32>,
-    /// Their log-probabilities, if asked for.
+    /// Their log-probabilities, if requested.
     pub logprobs: Vec<TokenScore>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub finish: FinishReason,
-    /// The seed of the draws: the same request with it gives the same tokens.
+    /// The seed of the draws. The same request with this seed produces the same tokens.
     pub seed: u64,
     /// Counts.
     pub usage: Usage,
@@ -146,13 +147,13 @@ pub struct Reply {
     pub timings: Timings,
 }
 
-/// What a callback wants next.
+/// The decision of a callback after a piece.
 #[derive(Debug)]
 pub enum Flow {
-    /// More.
+    /// Generate the next piece.
     Continue,
-    /// No more; the reply has the pieces up to this one.
+    /// End the generation. The reply contains the pieces up to this one.
     Stop,
-    /// No more, and this error is returned.
+    /// End the generation and return this error.
     Fail(Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! A sequence between admission and end: what it feeds next, and what becomes of the tokens that it draws.
+//! A sequence: the tokens that it feeds next, and the processing of the tokens that it draws.
 
 use crate::output::Output;
 use crate::runner::Drawn;
@@ -10,43 +10,43 @@ use inkstone_text::{Decoder, Tokenizer};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a sequence is run for.
+/// The purpose of a sequence.
 pub(crate) enum Goal {
-    /// Tokens.
+    /// To draw tokens.
     Draw(Box<Draw>),
-    /// The logits of every position of the prompt.
+    /// To compute the logits of every position of the prompt.
     Logits,
 }
 
-/// How tokens are drawn, and what is told of them.
+/// The parameters and state of drawing tokens.
 pub(crate) struct Draw {
-    /// Words of the sampling chain.
+    /// The words of the sampling chain.
     pub sampler: Vec<u32>,
-    /// Log-probabilities with so many alternatives.
+    /// Computes log-probabilities, with this number of alternatives.
     pub logprobs: Option<usize>,
-    /// Most tokens to draw; 0: the prompt is read, and no more ...
+    /// The largest number of tokens to draw; with 0 only the prompt is computed.
     pub limit: u64,
-    /// ... and why not more.
+    /// The reason for the end at this limit.
     pub at_limit: FinishReason,
-    /// End tokens, as the device sees them.
+    /// The end tokens passed to the device.
     pub ends: Vec<u32>,
     pub stops: StopRules,
     pub decoder: Decoder,
-    /// What the stop rules let through of a token; kept for its memory.
+    /// The bytes of a token that the stop rules released, kept to reuse the memory.
     pub bytes: Vec<u8>,
 }
 
 pub(crate) struct Sequence {
     pub id: u64,
     pub prompt: Vec<u32>,
-    /// Tokens in the caches, those of the step under way included.
+    /// Tokens in the caches, including the tokens of the current step.
     pub fed: usize,
     pub table: PageTable,
-    /// Tokens that it may need pages for.
+    /// The largest number of tokens that it needs pages for.
     pub reach: usize,
-    /// Most prompt tokens in each of its steps; the last number holds for all that follow.
+    /// The largest number of prompt tokens in each of its steps; the last number applies to all further steps.
     pub chunks: Vec<usize>,
-    /// Steps that it was part of.
+    /// The number of steps that it was part of.
     pub steps: usize,
     pub goal: Goal,
     pub deadline: Option<Instant>,
@@ -55,17 +55,17 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Prompt tokens that were not fed yet; 0: it decodes.
+    /// The number of prompt tokens that have not been fed; 0 if it decodes.
     pub fn fresh(&self) -> usize {
         self.prompt.len().saturating_sub(self.fed)
     }
 
-    /// Most prompt tokens in its next step.
+    /// The largest number of prompt tokens in its next step.
     pub fn chunk(&self) -> usize {
         self.chunks.get(self.steps).or(self.chunks.last()).copied().unwrap_or(usize::MAX)
     }
 
-    /// A reason to end that lies outside the model.
+    /// The reason for an end that was requested by the caller.
     pub fn interrupted(&self) -> Option<FinishReason> {
         if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return Some(FinishReason::Cancelled);
@@ -76,10 +76,10 @@ impl Sequence {
         self.deadline.filter(|d| Instant::now() >= *d).map(|_| FinishReason::Deadline)
     }
 
-    /// Takes a token that was drawn. True if the sequence has ended.
+    /// Processes a drawn token. Returns true if the sequence has ended.
     pub fn take(&mut self, drawn: &Drawn, tokenizer: &Tokenizer) -> bool {
         let Goal::Draw(draw) = &mut self.goal else { return true };
-        // One lock for the token and what follows from it: readers see both or neither.
+        // One lock for the token and all its effects, so that readers see all of them or none.
         let mut output = self.output.lock();
         let index = output.usage.completion_tokens;
         let id = match token_of(drawn.record, index) {
@@ -112,7 +112,7 @@ impl Sequence {
         finish.is_some()
     }
 
-    /// Ends it if its prompt was fed. True if the sequence has ended.
+    /// Ends the sequence if its whole prompt has been fed. Returns true if it has ended.
     pub fn ends_with_its_prompt(&mut self) -> bool {
         let ended = self.fresh() == 0;
         if ended {
@@ -121,13 +121,13 @@ impl Sequence {
         ended
     }
 
-    /// Ends it; what was held back goes out, unless it belongs to a stop text.
+    /// Ends the sequence and releases the text that was held back, unless it belongs to a stop text.
     pub fn end(&mut self, finish: FinishReason) {
         let rest = self.goal.rest();
         self.output.lock().end(finish, &rest);
     }
 
-    /// Ends it with an error.
+    /// Ends the sequence with an error.
     pub fn fail(&mut self, error: Arc<Error>) {
         let rest = self.goal.rest();
         self.output.lock().fail(error, &rest);
@@ -144,12 +144,12 @@ impl Goal {
 }
 
 impl Draw {
-    /// Whether the prompt fills the context. A limit of no tokens that was asked for leaves the prompt to read.
+    /// Whether the prompt fills the context. With a requested limit of 0 tokens the prompt is still computed.
     pub fn has_no_room(&self) -> bool {
         self.limit == 0 && self.at_limit == FinishReason::Context
     }
 
-    /// The text that is held back: what could have become a stop text, and the bytes of a character that was cut.
+    /// The text that is held back: the possible beginning of a stop text, and an incomplete character.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         self.stops.release(&mut bytes);
@@ -159,7 +159,7 @@ impl Draw {
     }
 }
 
-/// The token of a record, or the error that it stands for.
+/// The token of a record, or its error.
 fn token_of(record: u32, token: u64) -> Result<u32, Error> {
     match Record::decode(record) {
         Record::Token(id) => Ok(id),

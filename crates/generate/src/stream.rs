@@ -1,4 +1,4 @@
-//! Handles to sequences.
+//! Handles of sequences.
 
 use crate::generator::lock;
 use crate::output::Output;
@@ -7,7 +7,7 @@ use crate::{Error, FinishReason, Flow, Piece, Reply, Result, Timings, Usage};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// A sequence in the scheduler; it leaves when the handle is dropped.
+/// A handle of a sequence in the scheduler. The sequence ends when the handle is dropped.
 pub(crate) struct Handle {
     scheduler: Arc<Mutex<Scheduler>>,
     output: Arc<Output>,
@@ -23,12 +23,12 @@ impl Handle {
         &self.output
     }
 
-    /// Takes a step of everybody's work, unless there is something to take already.
+    /// Runs a step for all sequences, unless this sequence already has a result.
     fn step(&self) {
         lock(&self.scheduler).step_for(&self.output);
     }
 
-    /// Works until the sequence has ended.
+    /// Runs steps until the sequence has ended.
     pub fn wait(&self) -> Result<()> {
         loop {
             let mut output = self.output.lock();
@@ -44,7 +44,7 @@ impl Handle {
         }
     }
 
-    /// Ends it, because the caller wants no more.
+    /// Ends the sequence at the request of the caller.
     fn end(&self) {
         lock(&self.scheduler).end(self.id, FinishReason::Callback);
     }
@@ -56,23 +56,23 @@ impl Drop for Handle {
     }
 }
 
-/// The error itself if it is this sequence's own, else what happened to all.
+/// The error itself if it belongs only to this sequence, else an error shared by all.
 fn unshared(error: Arc<Error>) -> Error {
     Arc::try_unwrap(error).unwrap_or_else(Error::Shared)
 }
 
-/// A generation under way: an iterator over its pieces. What it tells of itself can be read at any time, also after an
-/// error. Dropping it ends the generation.
+/// A running generation: an iterator over its pieces. Its counts, times and finish reason can be read at any time, also
+/// after an error. Dropping it ends the generation.
 pub struct Stream {
     handle: Handle,
     seed: u64,
-    /// What was given out so far.
+    /// The tokens of the pieces so far.
     ids: Vec<u32>,
     failed: bool,
 }
 
 impl Stream {
-    /// `ids` has room for the tokens that can come.
+    /// `ids` has enough capacity for all tokens of the generation.
     pub(crate) fn new(handle: Handle, seed: u64, ids: Vec<u32>) -> Stream {
         Stream { handle, seed, ids, failed: false }
     }
@@ -87,22 +87,22 @@ impl Stream {
         &self.ids
     }
 
-    /// Counts so far.
+    /// The counts so far.
     pub fn usage(&self) -> Usage {
         self.handle.output().lock().usage
     }
 
-    /// Times so far.
+    /// The times so far.
     pub fn timings(&self) -> Timings {
         self.handle.output().lock().timings()
     }
 
-    /// Why it ended, if it has; pieces may still wait to be taken.
+    /// The reason why it ended, if it has. There may still be pieces to take.
     pub fn finish(&self) -> Option<FinishReason> {
         self.handle.output().lock().finish
     }
 
-    /// Ends it; what was generated and not taken yet can still be taken.
+    /// Ends the generation. Pieces that were generated but not taken can still be taken.
     pub fn stop(&self) {
         self.handle.end();
     }
@@ -113,7 +113,7 @@ impl Stream {
         self.handle.output()
     }
 
-    /// Takes all pieces, as long as `f` wants more.
+    /// Takes all pieces until `f` ends the generation.
     pub(crate) fn finish_up(mut self, mut f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
         let (mut text, mut logprobs) = (String::new(), Vec::new());
         let mut cut = false;
@@ -125,7 +125,8 @@ impl Stream {
             match flow {
                 Flow::Continue => {}
                 Flow::Stop => {
-                    // Steps of others may have gone further: a reply does not depend on who steps.
+                    // Steps of other callers may have generated more, but the reply must not depend on the thread that
+                    // runs the steps.
                     cut = !self.handle.output().lock().pieces.is_empty();
                     self.stop();
                     break;

@@ -3,8 +3,7 @@
 use crate::{Error, Message, Model};
 use inkstone_generate::Options;
 
-/// A generation under way as a stream of pieces, for tasks of any executor: see
-/// [`inkstone_generate::AsyncStream`].
+/// A running generation as a stream of pieces, for tasks of any executor: see [`inkstone_generate::AsyncStream`].
 pub type AsyncStream = inkstone_generate::AsyncStream<Error>;
 
 impl Model {

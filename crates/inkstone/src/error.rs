@@ -1,52 +1,52 @@
 use inkstone_tensor::ErrorKind;
 
-/// What can go wrong, on top of all.
+/// An error of the library.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file.
+    /// The file can't be read.
     #[error(transparent)]
     File(#[from] inkstone_gguf::Error),
-    /// What the file says of its model.
+    /// The model of the file can't be run.
     #[error(transparent)]
     Model(#[from] inkstone_model::Error),
-    /// Its tokenizer.
+    /// The tokenizer or the chat template failed.
     #[error(transparent)]
     Text(#[from] inkstone_text::Error),
-    /// A request.
+    /// A request failed.
     #[error(transparent)]
     Generate(#[from] inkstone_generate::Error),
-    /// An engine.
+    /// An engine failed.
     #[error(transparent)]
     Engine(#[from] inkstone_compute::Error),
-    /// An option of the model with a value that can't be.
+    /// The value of an option of the model is invalid.
     #[error("option {option} is {value}, allowed: {allowed}")]
     Option {
-        /// Its name.
+        /// The name of the option.
         option: &'static str,
         /// Its value.
         value: String,
-        /// The rule.
+        /// The values that are allowed.
         allowed: String,
     },
-    /// The context does not fit into memory.
+    /// The context does not fit in memory.
     #[error(
         "a context of {context} tokens needs {bytes} bytes of cache, {free} bytes are free; the largest that fits has \
          {largest} tokens"
     )]
     ContextMemory {
-        /// What was asked for.
+        /// The requested context in tokens.
         context: u64,
-        /// What its cache needs.
+        /// The bytes of its cache.
         bytes: u64,
-        /// What there is.
+        /// The free memory in bytes.
         free: u64,
-        /// What would fit.
+        /// The largest context that fits, in tokens.
         largest: u64,
     },
 }
 
-/// Result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -77,8 +77,8 @@ impl Error {
         }
     }
 
-    /// Whether memory does not hold a copy of the weights: with [`ModelOptions::mmap`](crate::ModelOptions#structfield.mmap) there
-    /// is none.
+    /// Whether memory is too small for a copy of the weights.
+    /// [`ModelOptions::mmap`](crate::ModelOptions#structfield.mmap) avoids the copy.
     pub fn is_lack_of_memory_for_weights(&self) -> bool {
         use inkstone_compute::{
             Error::{Budget, NoMemory},
@@ -88,7 +88,7 @@ impl Error {
         matches!(e, Budget { what: WEIGHTS, .. } | NoMemory { what: WEIGHTS, .. })
     }
 
-    /// Whether an option's value is at fault, rather than a file, the machine or the model.
+    /// Whether the value of an option caused the error, instead of a file, the machine or the model.
     pub fn is_usage(&self) -> bool {
         use inkstone_compute::Error::{NoEngine, NoIsa};
         match self {

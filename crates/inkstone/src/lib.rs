@@ -1,4 +1,4 @@
-//! Text from GGUF model files.
+//! Text generation with models from GGUF files.
 //!
 //! ```no_run
 //! use inkstone::{Message, Model, Options};
@@ -13,8 +13,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Model`] is the short way. [`Generator`] puts a graph, a tokenizer and an engine together; each of the crates that
-//! are re-exported here is useful alone.
+//! [`Model`] is the high-level interface. [`Generator`] combines a graph, a tokenizer and an engine. Each of the
+//! re-exported crates can be used on its own.
 
 #[cfg(feature = "async")]
 mod async_stream;

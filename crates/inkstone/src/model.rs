@@ -1,4 +1,4 @@
-//! A model, opened.
+//! An open model.
 
 use crate::{ModelOptions, Result, context, engines, slow_build, vocabulary};
 use inkstone_compute::{Accuracy, Engine, EngineOptions};
@@ -11,17 +11,17 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A model with its tokenizer, loaded into an engine. Every method takes `&self`, and many threads may generate at once.
-/// A clone is cheap: it is another handle to the same model, for another thread or task.
+/// A model with its tokenizer, loaded into an engine. Every method takes `&self`, and many threads may generate at the
+/// same time. A clone is cheap: it is another handle of the same model, for another thread or task.
 ///
-/// [`Model::chat`] applies the model's chat template; the other prompts are continued as they are.
+/// [`Model::chat`] applies the chat template of the model; all other methods use the prompt unchanged.
 #[derive(Clone)]
 pub struct Model(Arc<Inner>);
 
 struct Inner {
     generator: Generator,
     file: Arc<Gguf>,
-    /// The chat template, after the first request for it: it is compiled once, and knows then which form its calls take.
+    /// The chat template, compiled on first use. It also caches the form of its tool calls.
     template: OnceLock<ChatTemplate>,
     notes: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl Model {
     /// Opens a GGUF file with the default options.
     ///
     /// # Errors
-    /// What is wrong with the file, or does not fit into memory.
+    /// The file is invalid or unsupported, or the model does not fit in memory.
     pub fn open(path: impl AsRef<Path>) -> Result<Model> {
         Model::open_with(path, &ModelOptions::default())
     }
@@ -38,28 +38,28 @@ impl Model {
     /// Opens a GGUF file.
     ///
     /// # Errors
-    /// What is wrong with the file or the options, or does not fit into memory.
+    /// The file or an option is invalid or unsupported, or the model does not fit in memory.
     pub fn open_with(path: impl AsRef<Path>, options: &ModelOptions) -> Result<Model> {
         context::check(options)?;
         Model::from_gguf(Gguf::open(path.as_ref(), &OpenOptions::default().mmap(options.mmap))?, options)
     }
 
-    /// The story model that ships with Inkstone: 5.5 M parameters, tells short stories.
+    /// Opens the built-in story model, which has 5.5 M parameters and writes short stories.
     ///
     /// # Errors
-    /// What is wrong with the options, or does not fit into memory.
+    /// An option is invalid, or the model does not fit in memory.
     #[cfg(feature = "embedded-model")]
     pub fn embedded(options: &ModelOptions) -> Result<Model> {
         Model::from_gguf(crate::embedded::story()?, options)
     }
 
-    /// A model whose file was read before, for example from memory ([`Gguf::from_bytes`]).
+    /// Opens a model from a file that is already open, for example in memory ([`Gguf::from_bytes`]).
     ///
     /// # Errors
-    /// As [`Model::open_with`].
+    /// Like [`Model::open_with`].
     pub fn from_gguf(file: Gguf, options: &ModelOptions) -> Result<Model> {
         context::check(options)?;
-        // Tables of the model are computed here.
+        // This thread computes tables of the model.
         let _mode = FloatMode::default_mode();
         let file = Arc::new(file);
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
@@ -86,51 +86,53 @@ impl Model {
         Ok(Model(Arc::new(Inner { generator, file, template: OnceLock::new(), notes })))
     }
 
-    /// Continues a prompt.
+    /// Generates a continuation of a prompt.
     ///
     /// # Errors
-    /// A prompt or an option that can't be, or what fails while it is generated.
+    /// The prompt or an option is invalid, or the generation fails.
     pub fn generate(&self, prompt: &str, options: &Options) -> Result<Reply> {
         Ok(self.0.generator.generate(prompt, options)?)
     }
 
-    /// The same on token ids.
+    /// Generates a continuation of token ids.
     ///
     /// # Errors
-    /// As [`Model::generate`].
+    /// Like [`Model::generate`].
     pub fn generate_ids(&self, prompt: &[u32], options: &Options) -> Result<Reply> {
         Ok(self.0.generator.generate_ids(prompt, options)?)
     }
 
-    /// The same with a function that sees each piece and says how to go on.
+    /// Generates a continuation of a prompt and calls a function with each piece. The function decides whether to
+    /// continue.
     ///
     /// # Errors
-    /// As [`Model::generate`], or what the function gave.
+    /// Like [`Model::generate`], or the error that the function returned.
     pub fn generate_with(&self, prompt: &str, options: &Options, f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
         Ok(self.0.generator.generate_with(prompt, options, f)?)
     }
 
-    /// The same, piece by piece. Nothing is computed but when the stream is asked.
+    /// Starts a generation and returns its pieces as a stream. The stream computes only when the next piece is
+    /// requested.
     ///
     /// # Errors
-    /// A prompt or an option that can't be.
+    /// The prompt or an option is invalid.
     pub fn stream(&self, prompt: &str, options: &Options) -> Result<Stream> {
         Ok(self.0.generator.stream(prompt, options)?)
     }
 
-    /// The same on token ids.
+    /// Starts a generation from token ids and returns its pieces as a stream.
     ///
     /// # Errors
-    /// As [`Model::stream`].
+    /// Like [`Model::stream`].
     pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
         Ok(self.0.generator.stream_ids(prompt, options)?)
     }
 
-    /// The logits of every position of `ids`, f32 [ids, vocabulary]; at most `chunk` tokens a step, or as many as the
-    /// engine takes.
+    /// Computes the logits of every position of `ids`, f32 [ids, vocabulary]. A step computes at most `chunk` tokens,
+    /// or as many as the engine allows.
     ///
     /// # Errors
-    /// Ids that can't be, or what fails while they are fed.
+    /// An id is invalid, or a step fails.
     pub fn logits(&self, ids: &[u32], chunk: Option<usize>) -> Result<Vec<f32>> {
         Ok(self.0.generator.logits(ids, chunk.as_slice())?)
     }
@@ -150,12 +152,12 @@ impl Model {
         self.0.generator.engine()
     }
 
-    /// How it is run.
+    /// The configuration with which it runs.
     pub fn config(&self) -> &RunConfig {
         self.0.generator.config()
     }
 
-    /// The generator underneath.
+    /// The underlying generator.
     pub fn generator(&self) -> &Generator {
         &self.0.generator
     }
@@ -165,19 +167,19 @@ impl Model {
         &self.0.file
     }
 
-    /// What a user should know: a context beyond the trained one, an old tokenizer, an engine that was compiled without
-    /// optimisation.
+    /// Notes for the user, such as a context beyond the trained length, an old tokenizer, or an engine that was
+    /// compiled without optimisation.
     pub fn notes(&self) -> &[String] {
         &self.0.notes
     }
 
-    /// Where the chat template is kept after it was compiled.
+    /// The cache of the compiled chat template.
     pub(crate) fn template(&self) -> &OnceLock<ChatTemplate> {
         &self.0.template
     }
 }
 
-/// A summary: which model this is and how it runs, without its tensors.
+/// A summary of the model and its configuration, without its tensors.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Model")
@@ -196,7 +198,7 @@ fn is_faster(generator: &Generator) -> bool {
     fast.any(|k| weights.iter().any(|w| w.numerics == k.numerics))
 }
 
-/// What of the options is the engine's.
+/// The options of the engine.
 fn engine_options(options: &ModelOptions) -> EngineOptions {
     let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
     let engine = engine.numerics(options.numerics).budget(options.budget);

@@ -1,4 +1,4 @@
-//! A web service: `web_service [ADDRESS] [MODEL]` answers `POST /generate` with a text, piece by piece.
+//! A web service: `web_service [ADDRESS] [MODEL]` answers `POST /generate` with a text that is streamed in pieces.
 //!
 //! ```sh
 //! curl -N localhost:8080/generate --json '{"prompt": "Once upon a time", "options": {"max_tokens": 100}}'

@@ -1,4 +1,4 @@
-//! The service over sockets of this machine.
+//! Tests the service over local sockets.
 
 use super::*;
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The service on a free port.
+/// Starts the service on a free port.
 fn serve(model: Model) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -21,7 +21,7 @@ fn serve(model: Model) -> SocketAddr {
     address
 }
 
-/// A connection with a request.
+/// Opens a connection and sends a request.
 fn post(address: SocketAddr, body: &str) -> TcpStream {
     let mut connection = TcpStream::connect(address).unwrap();
     let length = body.len();
@@ -36,7 +36,7 @@ fn answer(address: SocketAddr, body: &str) -> String {
     answer
 }
 
-/// The text of an answer in chunks: a line with a length before each.
+/// The text of a chunked response, where each chunk follows a line with its length.
 fn text(answer: &str) -> String {
     let mut rest = answer.split_once("\r\n\r\n").unwrap().1;
     let mut text = String::new();
@@ -68,7 +68,7 @@ fn an_answer_is_the_text_and_an_error_has_its_status() {
 
 #[test]
 fn a_connection_that_is_dropped_ends_its_generation() {
-    // The engine of definitions is slow, so that a generation to the end takes many times as long as one that is ended.
+    // The reference engine is slow, so that a complete generation takes many times as long as one that is ended early.
     let model = Model::embedded(&ModelOptions::default().engine("reference").ctx(256)).unwrap();
     let address = serve(model.clone());
     let body = r#"{"prompt": "Once", "options": {"seed": 7, "ignore_end": true, "max_tokens": 100}}"#;
