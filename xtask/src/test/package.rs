@@ -20,8 +20,8 @@ const FIELDS: &[&str] = &["description", "license", "readme", "rust-version", "k
 /// Files of the repository's top that each package has with the same content.
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Other files that a package may have, in addition to sources.
-const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md", "build.rs"];
+/// Other files that each package has.
+const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md"];
 
 /// Files that one package has in addition.
 const ASSETS: &[(&str, &[&str])] = &[("inkstone", &["assets/README.md", "assets/story-5m-q8_0.gguf"])];
@@ -98,7 +98,7 @@ fn faults_of(package: &str, folder: &Path, root: &Path) -> Result<Vec<String>, E
         let name = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         if let Some(place) = missing.iter().position(|m| *m == name) {
             missing.swap_remove(place);
-        } else if !(name.starts_with("src/") && name.ends_with(".rs")) {
+        } else if !is_source(&name) {
             faults.push(format!("{package} packs {name}, which does not belong in a package"));
         }
     }
@@ -116,6 +116,10 @@ fn faults_of(package: &str, folder: &Path, root: &Path) -> Result<Vec<String>, E
         faults.push(format!("the manifest of {package} has no {field}"));
     }
     Ok(faults)
+}
+
+fn is_source(name: &str) -> bool {
+    name == "build.rs" || name.starts_with("src/") && name.ends_with(".rs")
 }
 
 #[cfg(test)]
@@ -146,6 +150,7 @@ mod tests {
     fn full_packages_pass() {
         for name in ["inkstone", "inkstone-tensor"] {
             let (_place, folder, root) = package(name);
+            write(&folder.join("build.rs"), "");
             assert_eq!(faults_of(name, &folder, &root).unwrap(), [""; 0]);
         }
     }
