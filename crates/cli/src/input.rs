@@ -24,9 +24,10 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Standard input of any kind.
+    /// Standard input of any kind. It is locked only while it is read: on a terminal without an editor (`TERM=dumb`), the lines
+    /// of a conversation are read from it while this input is still open.
     pub(crate) fn stdin() -> Input {
-        Input { name: "standard input".to_string(), reader: Box::new(io::stdin().lock()), is_stdin: true }
+        Input { name: "standard input".to_string(), reader: Box::new(io::stdin()), is_stdin: true }
     }
 
     /// Standard input if it is a pipe or a file. A terminal, or a device such as `/dev/null`, is not read by a command

@@ -402,6 +402,9 @@ fn run_on_a_terminal_is_a_conversation_for_a_model_with_a_template() {
     let Some((shown, code)) = on_terminal(&["run", story], &steps, &[]) else { return };
     assert_eq!(code, 0);
     assert!(shown.contains("note: run uses the chat template of the model"), "{shown}");
+    // Without an editor the lines are read from standard input, which nothing else may hold.
+    let Some((_, code)) = on_terminal(&["run", story], &steps, &[("TERM", "dumb")]) else { return };
+    assert_eq!(code, 0);
     // Without a template the text is typed, and Ctrl-D ends it.
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain.gguf");
