@@ -4,5 +4,4 @@
 mod error_kinds;
 mod extending;
 mod numerics;
-mod readme_api;
 mod tables;
