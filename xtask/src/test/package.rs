@@ -26,7 +26,8 @@ const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.
 /// Files that one package has in addition.
 const ASSETS: &[(&str, &[&str])] = &[("inkstone", &["assets/README.md", "assets/story-5m-q8_0.gguf"])];
 
-/// Packs every crate and looks into the packages. `--full` also builds each from its package, and the program from two folders.
+/// Packs every crate and looks into the packages. `--full` also compiles each from its package, and builds the program from
+/// two folders.
 pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
     let root = context.workspace.root();
     let place = context.workspace.target().join("package-stage");
@@ -42,37 +43,60 @@ pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
     let (packed, others): (Vec<&Package>, Vec<&Package>) =
         context.workspace.packages().iter().partition(|p| p.folder().starts_with(&crates));
     // All that is needed was fetched when this program was built.
-    let mut cargo = context
-        .program("cargo package --workspace --offline")
+    let cargo = context
+        .program("cargo package --workspace --no-verify --offline")
         .args(others.iter().flat_map(|other| ["--exclude", &other.name]))
         .arg("--manifest-path")
         .arg(copy.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&place);
-    if !context.is_full() {
-        cargo = cargo.arg("--no-verify");
-    }
     let mut outcome = context.programs("package", [cargo])?;
     if outcome.verdict != Verdict::Passed {
         return Ok(outcome);
     }
+    let unpacked = place.join("unpacked");
     let mut faults = Vec::new();
-    for package in packed {
-        let name = format!("{}-{}", package.name, package.version);
+    for package in &packed {
+        let name = folder_name(package);
         let archive = place.join("package").join(format!("{name}.crate"));
         let size = fs::metadata(&archive).map_err(|source| Error::File { path: archive.clone(), source })?.len();
         if size > LARGEST_PACKAGE {
             faults.push(format!("{name} has {size} bytes, at most {LARGEST_PACKAGE} are allowed"));
         }
-        faults.extend(faults_of(&package.name, &unpack(&archive, &place.join("unpacked"))?.join(&name), root)?);
-    }
-    if faults.is_empty() && context.is_full() {
-        release::compare_two_folders(root, &place.join("release"))?;
+        unpack(&archive, &unpacked)?;
+        faults.extend(faults_of(&package.name, &unpacked.join(&name), root)?);
     }
     if !faults.is_empty() {
         outcome.verdict = Verdict::Failed(faults.join("\n"));
+    } else if context.is_full() {
+        write_workspace(&packed, &unpacked, root)?;
+        let check =
+            context.program("cargo check --workspace --all-features --offline --target-dir").arg(place.join("check"));
+        outcome = context.programs("package check", [check.arg("--manifest-path").arg(unpacked.join("Cargo.toml"))])?;
+        if outcome.verdict == Verdict::Passed {
+            release::compare_two_folders(root, &place.join("release"))?;
+        }
     }
     Ok(outcome)
+}
+
+/// The folder in a package that has everything.
+fn folder_name(package: &Package) -> String {
+    format!("{}-{}", package.name, package.version)
+}
+
+/// Makes a workspace of the unpacked packages, in which each finds the others as it would find them in the registry. Cargo's own
+/// verification unpacks them where all builds of a user have their sources, and leaves them there for the next.
+fn write_workspace(packages: &[&Package], folder: &Path, root: &Path) -> Result<(), Error> {
+    let mut text = String::from("[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n[patch.crates-io]\n");
+    for package in packages {
+        text += &format!("{} = {{ path = {:?} }}\n", package.name, folder_name(package));
+    }
+    let manifest = folder.join("Cargo.toml");
+    fs::write(&manifest, text).map_err(|source| Error::File { path: manifest, source })?;
+    // The versions that the workspace has are here already.
+    let lock = root.join("Cargo.lock");
+    fs::copy(&lock, folder.join("Cargo.lock")).map(drop).map_err(|source| Error::File { path: lock, source })
 }
 
 fn allow_publishing(manifest: &Path) -> Result<(), Error> {
@@ -83,10 +107,9 @@ fn allow_publishing(manifest: &Path) -> Result<(), Error> {
 }
 
 /// Python is there, tar may not be.
-fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, Error> {
+fn unpack(archive: &Path, into: &Path) -> Result<(), Error> {
     let line = "python3 -W ignore -m tarfile -e";
-    Program::new(line, Path::new(".")).arg(archive).arg(into).stdout()?;
-    Ok(into.to_owned())
+    Program::new(line, Path::new(".")).arg(archive).arg(into).stdout().map(drop)
 }
 
 /// The faults of a package that was unpacked into `folder`.

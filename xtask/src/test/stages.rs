@@ -173,7 +173,7 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "package",
-        what: "the packages for crates.io: what is in them, their sizes; --full builds them, and the program from two folders",
+        what: "the packages for crates.io: what is in them, their sizes; --full compiles them, and builds the program from two folders",
         needs: &[&GIT, &PYTHON],
         cases: once,
         run: package::check,
