@@ -58,7 +58,8 @@ fn on_terminal_of(
         output => output.unwrap(),
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let shown = String::from_utf8(output.stdout).unwrap();
+    // The terminal itself echoes bytes that are typed while no line is edited, also bytes that are not UTF-8.
+    let shown = String::from_utf8_lossy(&output.stdout);
     let (shown, code) = shown.trim_end().rsplit_once("\nexit code ").unwrap();
     Some((shown.to_string(), code.parse().unwrap()))
 }
