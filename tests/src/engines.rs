@@ -4,9 +4,11 @@ use inkstone::compute::{
     Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Kernel, Pattern, Plan, Queue, Reference,
     ReferenceKernel, Registry, Result, Usage, WeightSlot, Weights,
 };
+use inkstone::compute::conformance::Delayed;
 use inkstone::tensor::{DType, Progress, WeightSource};
 use inkstone_engine_cpu::{Cpu, Q8, Set};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Registers an engine that computes with the definitions, except that the activations of products are encoded as in
 /// the CPU engine. The remaining difference is the order of sums in single precision. Returns its name.
@@ -69,6 +71,17 @@ pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
     name
 }
 
+/// Registers the CPU engine behind an engine that holds its work back, with three steps under way. Returns its name.
+pub fn ahead() -> &'static str {
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    let factory = |options: &EngineOptions| {
+        let seed = SEED.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(Delayed::new(Arc::new(Cpu::new(options)?), 3, seed)) as _)
+    };
+    inkstone::engines::register("ahead", Arc::new(factory));
+    "ahead"
+}
+
 /// Makes definitions panic if `cargo xtask test no-eval` runs the test: it runs the tests of the CPU engine, which must
 /// not call them.
 pub fn forbid_eval_if_asked() {
@@ -79,12 +92,13 @@ pub fn forbid_eval_if_asked() {
 
 /// Makes a test of each claim on each engine of this build, in a module that is named after the engine. A claim is a
 /// function of that name in the same file, which takes the engine's name. Behind `; cpu:` stand those that would take
-/// long by definitions.
+/// long by definitions; behind `; ahead:`, those that also hold with several steps under way ([`ahead`]).
 #[macro_export]
 macro_rules! on_engines {
-    ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)?) => {
+    ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)? $(; ahead: $($late:ident)+)?) => {
         $crate::on_engine! { reference: $($(#[$attribute])* $claim)+ }
         $crate::on_engine! { cpu: $($(#[$attribute])* $claim)+ $($($own)+)? }
+        $($crate::on_engine! { ahead: $($late)+ })?
     };
 }
 
@@ -97,6 +111,7 @@ macro_rules! on_engine {
             #[test]
             fn $claim() {
                 $crate::forbid_eval_if_asked();
+                $crate::ahead();
                 super::$claim(stringify!($engine));
             })+
         }

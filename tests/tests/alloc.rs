@@ -5,10 +5,14 @@
 //! one text each. They are taken off the count; whatever is left over is a fault.
 #![allow(unsafe_code)]
 
-use inkstone::{Model, ModelOptions, Options, Piece, Stream};
+use inkstone::compute::EngineOptions;
+use inkstone::compute::conformance::{Counts, Delayed};
+use inkstone::{Model, ModelOptions, Options, Piece, Stream, engines};
+use inkstone_engine_cpu::Cpu;
 use inkstone_tests::{assets, oracle};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Allocations of all threads.
@@ -39,8 +43,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Steps before the count begins: the prompt's, and those in which each plan is made ready.
-const WARM_UP: usize = 4;
+/// Steps before the count begins: the prompt's, those in which each plan is made ready, and as many as keep the ranges
+/// that they bring back.
+const WARM_UP: usize = 14;
 /// Steps that are counted, over several pages of the caches.
 const STEPS: usize = 150;
 
@@ -69,14 +74,20 @@ fn round(streams: &mut [Stream]) -> usize {
 fn nothing_is_allocated(file: &Path, threads: usize, options: &Options, sequences: usize) {
     let open = ModelOptions::default().engine("cpu").threads(threads).ctx(512).sequences(sequences);
     let model = Model::open_with(file, &open).unwrap();
+    nothing_is_allocated_by(&model, options, sequences, || ());
+}
+
+/// `warm` is called before the count begins.
+fn nothing_is_allocated_by(model: &Model, options: &Options, sequences: usize, warm: impl FnOnce()) {
     let stream = |i: usize| model.stream("Once upon a time".split_at(6 + i).0, options).unwrap();
     let mut streams: Vec<Stream> = (0..sequences).map(stream).collect();
     for _ in 0..WARM_UP {
         round(&mut streams);
     }
+    warm();
     for step in WARM_UP..WARM_UP + STEPS {
         let left = round(&mut streams);
-        assert_eq!(left, 0, "{} with {threads} threads, {sequences} sequences, step {step}", file.display());
+        assert_eq!(left, 0, "{model:?}, {sequences} sequences, step {step}");
     }
 }
 
@@ -90,5 +101,28 @@ fn nothing_is_allocated_in_a_decode_step() {
         nothing_is_allocated(&draft, threads, &greedy, 1);
     }
     nothing_is_allocated(&draft, 2, &sampling(), 3);
+    a_decode_step_is_one_submit_and_a_row_of_the_ring(&draft, &greedy);
     nothing_is_allocated(&target, 2, &sampling(), 1);
+}
+
+/// The traffic between host and device, with four steps under way.
+fn a_decode_step_is_one_submit_and_a_row_of_the_ring(file: &Path, options: &Options) {
+    static ENGINE: Mutex<Option<Arc<Delayed>>> = Mutex::new(None);
+    let factory = |options: &EngineOptions| {
+        let delayed = Arc::new(Delayed::new(Arc::new(Cpu::new(options)?), 4, 5));
+        *ENGINE.lock().unwrap() = Some(delayed.clone());
+        Ok(delayed as _)
+    };
+    engines::register("counted", Arc::new(factory));
+    for sequences in [1, 8] {
+        let open = ModelOptions::default().engine("counted").threads(2).ctx(512).sequences(sequences);
+        let model = Model::open_with(file, &open).unwrap();
+        let engine = ENGINE.lock().unwrap().take().unwrap();
+        let mut before = Counts::default();
+        nothing_is_allocated_by(&model, options, sequences, || before = engine.counts());
+        let after = engine.counts();
+        let steps = after.submits - before.submits;
+        assert_eq!(steps as usize, STEPS, "a submit for each step of {sequences} sequences");
+        assert_eq!((after.writes - before.writes, (after.back - before.back) / steps), (0, 256), "{sequences} sequences");
+    }
 }

@@ -4,6 +4,7 @@
 use crate::gauge::{Gauge, median_read};
 use crate::kernel::Registry;
 use crate::plan::{Plan, Port, Region, WeightSlot};
+use crate::queue::Queue;
 use crate::{Error, Result};
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
@@ -43,6 +44,9 @@ pub struct Caps {
     pub logit_rows: Vec<usize>,
     /// Executors, best first.
     pub exec: Vec<Exec>,
+    /// Steps that a loop keeps submitted before it reads the results of the first one, 1 to [`KEPT`](crate::KEPT). With
+    /// 1 the host composes a step when the device has finished the previous one.
+    pub ahead: usize,
 }
 
 impl Caps {
@@ -57,6 +61,7 @@ impl Caps {
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],
             exec: vec![Exec::Steps],
+            ahead: 1,
         }
     }
 }
@@ -132,33 +137,6 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// Ordered work. `submit` may return before the work is done, and keeps alive what it needs. Offsets are in bytes.
-pub trait Queue: Send {
-    /// Runs a plan on what the step buffer holds now.
-    ///
-    /// # Errors
-    /// If the executable is another engine's, or the step can't run.
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket>;
-
-    /// Writes, after all that was submitted before.
-    ///
-    /// # Errors
-    /// If the bytes are not in the buffer.
-    fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()>;
-
-    /// Reads bytes of a buffer after the submit `after` has finished, without waiting for later submits.
-    ///
-    /// # Errors
-    /// If the bytes are not in the buffer, or the work failed.
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()>;
-
-    /// Waits.
-    ///
-    /// # Errors
-    /// If the work failed.
-    fn wait(&mut self, ticket: Ticket) -> Result<()>;
-}
-
 /// A plan with its buffers bound. Engines downcast their own.
 pub trait Executable: Any + Send + Sync {
     /// The plan.
@@ -170,10 +148,6 @@ pub trait Executable: Any + Send + Sync {
         None
     }
 }
-
-/// A place in the order of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(pub u64);
 
 /// A handle to an engine's memory; cheap to clone.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 use crate::plan::Region;
 use inkstone_tensor::{ErrorKind, NoMemory, SourceError, step::StepError};
+use std::sync::Arc;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -130,6 +131,25 @@ pub enum Error {
         /// Name of the engine.
         engine: String,
     },
+    /// A range that a submit brings back can't be fetched.
+    #[error("range {range} of submit {ticket} can't be fetched: {reason}")]
+    NotBack {
+        /// The ticket of the submit.
+        ticket: u64,
+        /// The index of the range.
+        range: usize,
+        /// The reason.
+        reason: String,
+    },
+    /// A fault that a test injected ([`conformance::Delayed`](crate::conformance::Delayed)).
+    #[error("an injected fault of {call:?}")]
+    Injected {
+        /// The call that fails.
+        call: crate::conformance::Call,
+    },
+    /// The error of earlier work, which is reported to each caller that waits for it.
+    #[error("{0}")]
+    Earlier(Arc<Error>),
     /// The step buffer is none.
     #[error(transparent)]
     Step(#[from] StepError),
@@ -225,12 +245,15 @@ impl Error {
             Error::NoKernel { .. } | Error::WeightType { .. } => ErrorKind::Unsupported,
             Error::Budget { .. } | Error::NoMemory { .. } => ErrorKind::OutOfMemory,
             Error::Cancelled => ErrorKind::Cancelled,
+            Error::Earlier(error) => error.kind(),
             Error::Source(_)
             | Error::BadPlan { .. }
             | Error::Unbound { .. }
             | Error::SharedBuffer { .. }
             | Error::OutOfBuffer { .. }
             | Error::Foreign { .. }
+            | Error::NotBack { .. }
+            | Error::Injected { .. }
             | Error::Step(_)
             | Error::TooLarge { .. }
             | Error::NoExecutor { .. }

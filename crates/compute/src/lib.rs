@@ -17,6 +17,7 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod backs;
 mod budget;
 mod check;
 pub mod conformance;
@@ -27,18 +28,21 @@ mod gauge;
 mod kernel;
 mod plan;
 mod platform;
+mod queue;
 mod reference;
 mod tiles;
 mod weight;
 
+pub use backs::Backs;
 pub use budget::{Budget, Charge, WEIGHTS};
 pub use check::ARENA_ALIGN;
-pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
+pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weights};
 pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
 pub use gauge::{Gauge, median_read};
 pub use kernel::{Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 pub use platform::{available_memory, huge_pages, peak_memory};
+pub use queue::{Back, KEPT, Queue, Ticket};
 pub use reference::{Reference, ReferenceKernel};
 pub use tiles::{Counters, MAX_TILES, TileProgram, Turn, Work, Worker};

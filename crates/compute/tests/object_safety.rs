@@ -1,7 +1,7 @@
 //! Engines, queues and executables are used behind pointers, from any thread.
 
 use inkstone_compute::{
-    Bindings, Buffer, Engine, EngineOptions, Engines, Executable, Queue, Reference, Ticket, Usage, Weights,
+    Bindings, Buffer, Engine, EngineOptions, Engines, Executable, Queue, Reference, Usage, Weights,
 };
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn an_engine_is_used_without_its_type() {
             scope.spawn(move || {
                 let mut bytes = [7; 8];
                 queue.write(&buffer, 0, &[1, 2]).unwrap();
-                queue.read(Ticket(0), &buffer, 0, &mut bytes).unwrap();
+                queue.read(&buffer, 0, &mut bytes).unwrap();
                 assert_eq!(bytes, [1, 2, 0, 0, 0, 0, 0, 0]);
             });
         });

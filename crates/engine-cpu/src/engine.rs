@@ -14,7 +14,7 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Accuracy, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan,
+    Accuracy, Back, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan,
     Queue, Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
@@ -127,18 +127,25 @@ impl Engine for Cpu {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(CpuQueue { device: self.pool.device.clone() }))
+        let device = self.pool.device.clone();
+        Ok(Box::new(CpuQueue { number: device.open(), device }))
     }
 }
 
 /// All queues of an engine are one line: plans share arenas and states.
 struct CpuQueue {
     device: Arc<Device>,
+    /// Which queue of the device.
+    number: u64,
 }
 
 impl Queue for CpuQueue {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
-        self.device.submit(executable)
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
+        self.device.submit(self.number, executable, back)
+    }
+
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        self.device.fetch(self.number, ticket, range, into)
     }
 
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -147,8 +154,7 @@ impl Queue for CpuQueue {
         self.device.write(memory, offset as usize, bytes)
     }
 
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.device.wait(after)?;
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
         src.check(offset, into.len())?;
         let memory = own(src, self.device.budget())?;
         self.device.read(memory, offset as usize, into)
@@ -156,5 +162,11 @@ impl Queue for CpuQueue {
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         self.device.wait(ticket)
+    }
+}
+
+impl Drop for CpuQueue {
+    fn drop(&mut self) {
+        self.device.close(self.number);
     }
 }

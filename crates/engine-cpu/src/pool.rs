@@ -3,11 +3,11 @@
 #![allow(unsafe_code)]
 
 use crate::isa::FloatMode;
-use crate::memory::Memory;
+use crate::memory::{Memory, own};
 use crate::program::{Failure, Program};
 use crate::scratch::{Need, Scratch};
 use crate::wait::{Bell, Wait};
-use inkstone_compute::{Budget, Error, Executable, Result, Ticket};
+use inkstone_compute::{Back, Backs, Budget, Error, Executable, Result, Ticket};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
@@ -42,9 +42,23 @@ struct Line {
     current: Option<Run>,
     last: u64,
     failures: VecDeque<(u64, Failure, Arc<dyn Executable>)>,
+    /// For each queue, by its number, the ranges that its last submits bring back.
+    backs: Vec<(u64, Backs)>,
+    /// The number of the next queue.
+    next_queue: u64,
     /// Workers that sleep.
     asleep: usize,
     stop: bool,
+}
+
+impl Line {
+    /// The error of a ticket that failed.
+    fn failure(&self, ticket: Ticket) -> Result<()> {
+        match self.failures.iter().find(|(failed, ..)| *failed == ticket.0) {
+            Some((_, failure, executable)) => Err(failure.clone().error(executable.plan())),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -146,19 +160,41 @@ impl Device {
         lock(&self.line)
     }
 
-    /// Puts a plan into the line; it begins when those before it are done, which the caller helps with. Workers are
-    /// told if there is something for more than one.
-    pub(crate) fn submit(&self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+    /// The number of a new queue.
+    pub(crate) fn open(&self) -> u64 {
+        let mut line = self.line();
+        let queue = line.next_queue;
+        line.next_queue += 1;
+        line.backs.push((queue, Backs::default()));
+        queue
+    }
+
+    /// Forgets a queue.
+    pub(crate) fn close(&self, queue: u64) {
+        self.line().backs.retain(|(number, _)| *number != queue);
+    }
+
+    /// Puts a plan of a queue into the line; it begins when the plans before it are done, which the caller helps with.
+    /// Workers are told if there is something for more than one.
+    pub(crate) fn submit(&self, queue: u64, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         let program = program(executable)?;
         if !program.is_of(&self.budget) {
             return Err(foreign("executable"));
         }
+        for range in back {
+            range.check()?;
+            own(&range.buffer, &self.budget)?;
+        }
         let mut line = self.idle();
+        self.settle(&mut line)?;
         // SAFETY: the line is idle and locked: nothing runs, and the host writes only in `Device::write`.
         let (number, wide) = unsafe { program.begin() }?;
         line.last += 1;
         line.current = Some(Run { executable: executable.clone(), number });
         let (ticket, asleep) = (Ticket(line.last), line.asleep);
+        if let Some((_, backs)) = line.backs.iter_mut().find(|(number, _)| *number == queue) {
+            backs.push(ticket, back);
+        }
         if wide {
             self.epoch.fetch_add(1, Ordering::Release);
         }
@@ -171,6 +207,19 @@ impl Device {
 
     /// Until a ticket's work is done.
     pub(crate) fn wait(&self, ticket: Ticket) -> Result<()> {
+        self.done(ticket).map(drop)
+    }
+
+    /// Gives a range that a submit of a queue brings back.
+    pub(crate) fn fetch(&self, queue: u64, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        let mut line = self.done(ticket)?;
+        let backs = line.backs.iter_mut().find(|(number, _)| *number == queue).map(|(_, backs)| backs);
+        // A range that is still in its buffer is one of the last submit, which is done: nothing runs.
+        backs.ok_or_else(|| foreign("queue"))?.fetch(ticket, range, into, |range, into| self.copy(range, into))
+    }
+
+    /// The line, when the work of a ticket is done.
+    fn done(&self, ticket: Ticket) -> Result<MutexGuard<'_, Line>> {
         let mut line = self.line();
         if ticket.0 > line.last {
             return Err(foreign("ticket"));
@@ -179,15 +228,31 @@ impl Device {
             drop(line);
             line = self.idle();
         }
-        match line.failures.iter().find(|(failed, ..)| *failed == ticket.0) {
-            Some((_, failure, executable)) => Err(failure.clone().error(executable.plan())),
-            None => Ok(()),
-        }
+        line.failure(ticket)?;
+        Ok(line)
+    }
+
+    /// Copies what nobody has fetched yet out of the buffers, before they change. The line is idle.
+    fn settle(&self, line: &mut Line) -> Result<()> {
+        let Line { backs, failures, .. } = line;
+        let failed = |ticket: Ticket| failures.iter().any(|(failed, ..)| *failed == ticket.0);
+        let copy = |ticket, range: &Back, into: &mut [u8]| {
+            if failed(ticket) { Err(foreign("ticket")) } else { self.copy(range, into) }
+        };
+        backs.iter_mut().try_for_each(|(_, backs)| backs.settle(copy))
+    }
+
+    /// Copies a range out of its buffer.
+    fn copy(&self, range: &Back, into: &mut [u8]) -> Result<()> {
+        let memory = own(&range.buffer, &self.budget)?;
+        // SAFETY: the callers hold the lock of the line while nothing runs.
+        unsafe { memory.read(range.offset as usize, into) }
     }
 
     /// Copies bytes into a buffer when nothing runs.
     pub(crate) fn write(&self, memory: &Memory, offset: usize, bytes: &[u8]) -> Result<()> {
-        let _line = self.idle();
+        let mut line = self.idle();
+        self.settle(&mut line)?;
         // SAFETY: the line is idle and locked, so that nothing runs and nobody else is here.
         unsafe { memory.write(offset, bytes) }
     }

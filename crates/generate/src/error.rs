@@ -108,10 +108,13 @@ pub enum Error {
     /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] inkstone_compute::Error),
-    /// A thread panicked during a step, so the state of the device is unknown.
-    #[error("a thread panicked in a step, the model has to be opened again")]
+    /// A thread panicked in a step, so the states of all sequences that were running are unknown.
+    #[error("a thread panicked in a step, which ended all running sequences")]
     Panicked,
-    /// The engine failed in a step with sequences of several callers.
+    /// The engine failed, and the states of the device could not be set anew: no step runs any more.
+    #[error("the model is closed, because its states can't be set anew after a failure: {0}")]
+    Closed(Box<Error>),
+    /// The error of a step with sequences of several callers.
     #[error("{0}")]
     Shared(Arc<Error>),
 }
@@ -138,7 +141,8 @@ impl Error {
             | Error::NoCarry
             | Error::NoPort { .. }
             | Error::NoExecutor
-            | Error::Panicked => ErrorKind::Engine,
+            | Error::Panicked
+            | Error::Closed(_) => ErrorKind::Engine,
             Error::Text(error) => error.kind(),
             Error::Metadata(error) => error.kind(),
             Error::Graph(error) => error.kind(),

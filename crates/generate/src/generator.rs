@@ -2,9 +2,9 @@
 
 use crate::loaded::Loaded;
 use crate::output::Output;
-use crate::request::{chain, file_options};
-use crate::runner::{reserve, sampler_words};
-use crate::scheduler::Scheduler;
+use crate::memory::reserve;
+use crate::request::{chain, file_options, sampler_words};
+use crate::scheduler::{Scheduler, lock};
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
@@ -19,7 +19,7 @@ use inkstone_tensor::NoProgress;
 use inkstone_tensor::step::{Sampler, carry::ENDS};
 use inkstone_text::{Encode, Tokenizer};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The largest number of prompt bytes per token of context: many times the average length of a token.
@@ -98,10 +98,10 @@ impl Generator {
 
     /// A generator for a model that has already been loaded.
     pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
-        let Loaded { graph, engine, config, runner, pool } = loaded;
+        let Loaded { graph, engine, config, runner, step, pool } = loaded;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
         let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
-        let scheduler = Scheduler::new(runner, pool, tokenizer.clone(), config.sequences);
+        let scheduler = Scheduler::new(runner, step, pool, tokenizer.clone(), config.sequences);
         let scheduler = Arc::new(Mutex::new(scheduler));
         Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint, load_time }
     }
@@ -301,6 +301,7 @@ impl Generator {
             reach: ids.len() + draws,
             chunks,
             steps: 0,
+            draws: 0,
             goal,
             deadline,
             cancel: o.cancel.clone(),
@@ -314,16 +315,6 @@ impl Generator {
         drop(scheduler);
         Ok(Handle::new(self.scheduler.clone(), output, id))
     }
-}
-
-/// Locks the scheduler for one step. A thread that holds this lock may lock outputs; a thread that holds the lock of an
-/// output must not lock the scheduler.
-pub(crate) fn lock(scheduler: &Mutex<Scheduler>) -> MutexGuard<'_, Scheduler> {
-    scheduler.lock().unwrap_or_else(|poisoned| {
-        let mut scheduler = poisoned.into_inner();
-        scheduler.cut_short();
-        scheduler
-    })
 }
 
 /// A random seed of 32 bits, short enough to be typed.

@@ -7,11 +7,13 @@
 #[cfg(feature = "async")]
 mod async_stream;
 mod error;
+mod flight;
 mod footprint;
 mod generator;
 #[cfg(feature = "serde")]
 mod json;
 mod loaded;
+mod memory;
 mod options;
 mod output;
 mod profile;

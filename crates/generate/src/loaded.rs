@@ -1,5 +1,6 @@
 //! A model in its engine, without a tokenizer.
 
+use crate::flight::Step;
 use crate::runner::Runner;
 use crate::{Result, RunConfig};
 use inkstone_compute::Engine;
@@ -16,6 +17,7 @@ pub struct Loaded {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) config: RunConfig,
     pub(crate) runner: Runner,
+    pub(crate) step: Step,
     pub(crate) pool: Pool,
 }
 
@@ -34,6 +36,7 @@ impl Loaded {
         let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
         let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
         let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
-        Ok(Loaded { graph, engine, config, runner, pool })
+        let step = runner.step()?;
+        Ok(Loaded { graph, engine, config, runner, step, pool })
     }
 }

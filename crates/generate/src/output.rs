@@ -1,6 +1,6 @@
 //! The state of a sequence that its handle and the scheduler share.
 
-use crate::{Error, FinishReason, Piece, Timings, Usage};
+use crate::{Error, FinishReason, Piece, Result, Timings, Usage};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,9 +69,20 @@ impl State {
         !self.pieces.is_empty() || self.finish.is_some()
     }
 
-    /// Whether too many pieces are unread.
-    pub fn is_full(&self) -> bool {
-        self.pieces.len() >= FULL
+    /// Whether too many pieces are unread, with this number of further ones to come.
+    pub fn is_full(&self, coming: usize) -> bool {
+        self.pieces.len() + coming >= FULL
+    }
+
+    /// Appends this number of logits, which `fetch` writes.
+    pub fn take_logits(
+        &mut self,
+        values: usize,
+        fetch: &mut dyn FnMut(&mut [f32]) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.logits.len();
+        self.logits.resize(start + values, 0.0);
+        fetch(&mut self.logits[start..])
     }
 
     /// Records the time and count of a drawn token.

@@ -1,5 +1,6 @@
 //! The results of a generation: pieces of text while it runs, and a reply at the end.
 
+use inkstone_tensor::step::NONE;
 use std::fmt;
 use std::time::Duration;
 
@@ -27,6 +28,16 @@ pub struct TokenScore {
     pub logprob: f32,
     /// The most probable tokens with their log-probabilities.
     pub top: Vec<(u32, f32)>,
+}
+
+impl TokenScore {
+    /// The score of the token `id` with up to `top` alternatives, from the words of a row of scores.
+    pub(crate) fn decode(id: u32, words: &[u32], top: usize) -> Option<TokenScore> {
+        let (logprob, pairs) = words.split_first()?;
+        let pairs = pairs.chunks_exact(2).take_while(|p| p[0] != NONE).take(top);
+        let top = pairs.map(|p| (p[0], f32::from_bits(p[1]))).collect();
+        Some(TokenScore { id, logprob: f32::from_bits(*logprob), top })
+    }
 }
 
 /// The reason why a generation ended. The serialised form is [`FinishReason::name`]; `length` is read as

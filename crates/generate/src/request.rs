@@ -27,6 +27,12 @@ pub fn file_options(metadata: &Metadata) -> Result<Options> {
     })
 }
 
+/// The number of words that a step reserves for the sampling of a sequence: the parameters of every stage, and lists
+/// (biases of two words, banned tokens, end tokens) of the length of the vocabulary.
+pub(crate) fn sampler_words(vocab: usize) -> usize {
+    vocab.saturating_mul(4).saturating_add(64)
+}
+
 /// The sampling chain of a request whose options are resolved.
 pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
     let last_n = o.repeat_last_n.filter(|n| *n != u32::MAX);

@@ -1,33 +1,20 @@
-//! The device side of the loop: executable plans, buffers, the step buffer, and the results of a step.
+//! The device side of the loop: executable plans, buffers, and the steps that the device has.
 
-use crate::Footprint;
-use crate::reply::TokenScore;
-use crate::{Error, Result};
-use crate::{PlanTimes, Runs};
-use inkstone_compute::{Bindings, Buffer, Engine, Executable, Port, Queue, Ticket, Usage};
+use crate::flight::{Drawn, Failure, Flight, Part, Step, Wish};
+use crate::memory::reserve;
+use crate::request::sampler_words;
+use crate::{Error, Footprint, PlanTimes, Result, Runs};
+use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Queue, Region, Ticket, Usage};
 use inkstone_graph::{Compiled, Kind, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
 use inkstone_tensor::ops::SCORES;
-use inkstone_tensor::step::{LogitRow, NONE, SEQS, StepBuffer, carry};
-use inkstone_tensor::{NoMemory, Progress};
+use inkstone_tensor::step::{NONE, SEQS, StepBuffer, carry};
+use inkstone_tensor::Progress;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The number of words that a step reserves for the sampling of a sequence: the parameters of every stage, and lists
-/// (biases of two words, banned tokens, end tokens) of the length of the vocabulary.
-pub(crate) fn sampler_words(vocab: usize) -> usize {
-    vocab.saturating_mul(4).saturating_add(64)
-}
-
-/// The result of a sequence in a step.
-pub(crate) struct Drawn<'a> {
-    /// A token or a status.
-    pub record: u32,
-    /// Its scores, if the step was scored.
-    scores: Option<&'a [u32]>,
-}
 
 /// An engine with the plans and buffers of a model.
 pub(crate) struct Runner {
@@ -37,20 +24,22 @@ pub(crate) struct Runner {
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Ready>,
-    /// The step that is being composed.
-    pub step: StepBuffer,
-    /// Tokens in the caches of its sequences, including the tokens of the step.
-    pub cached: usize,
-    /// The number of steps that drew tokens, which determines the position in the ring.
+    /// The words that the step buffer of the device holds.
+    written: Vec<u32>,
+    /// The number of steps that drew tokens, which determines the row of the ring.
     drawing_steps: usize,
-    /// The records of the last step, by slot of the carry.
+    /// The records of the step that landed last, by slot of the carry.
     ring: Vec<u32>,
-    /// The scores of the last step, by logit row.
+    /// Its scores, in the order of the parts that asked for them.
     scores: Vec<u32>,
-    /// The logits of the last step, by logit row, if they are requested.
-    logits: Vec<f32>,
+    /// The ranges that a submit brings back, kept to reuse the memory.
+    back: Vec<Back>,
+    /// Flights that have landed, kept to reuse their memory.
+    landed: Vec<Flight>,
     vocab: usize,
-    scored: bool,
+    pool_words: usize,
+    sampler_words: usize,
+    page: usize,
     load_time: Duration,
 }
 
@@ -82,11 +71,10 @@ impl Runner {
         let graphs = [(Kind::Body, &graph.body), (Kind::Head, &graph.head), draw, scored];
         let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots(), without_fusions)?;
         let most = compiled.largest();
-        let rows = most.rows;
-        let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
-        let step_words = StepBuffer::max_words(rows, pool.capacity(), samplers);
-        let step = StepBuffer::try_with_capacity(pool.page(), rows, pool.capacity(), samplers);
-        let step = step.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
+        let sampler_words = sampler_words(graph.config.vocab).saturating_mul(sequences);
+        let step_words = StepBuffer::max_words(most.rows, pool.capacity(), sampler_words);
+        let mut written = Vec::new();
+        reserve(&mut written, step_words, "the step buffer")?;
 
         let interface = compiled.interface();
         let begun = Instant::now();
@@ -109,18 +97,28 @@ impl Runner {
             compiled: Arc::new(compiled),
             bind,
             ready: HashMap::new(),
-            step,
-            cached: 0,
+            written,
             drawing_steps: 0,
             ring: vec![NONE; SEQS],
             scores: Vec::new(),
-            logits: Vec::new(),
+            back: Vec::new(),
+            landed: Vec::new(),
             vocab: graph.config.vocab,
-            scored: false,
+            pool_words: pool.capacity(),
+            sampler_words,
+            page: pool.page(),
             load_time,
         };
         runner.ready(Kind::DRAW, 1, 1)?;
         Ok(runner)
+    }
+
+    /// An empty step with room for the largest one.
+    pub fn step(&self) -> Result<Step> {
+        let (page, rows) = (self.page, self.most_rows());
+        let buffer = StepBuffer::try_with_capacity(page, rows, self.pool_words, self.sampler_words);
+        let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
+        Ok(Step::new(buffer, SEQS))
     }
 
     /// The plans.
@@ -141,6 +139,11 @@ impl Runner {
     /// The largest number of rows in a step.
     pub fn most_rows(&self) -> usize {
         self.compiled.largest().rows
+    }
+
+    /// The number of flights to keep out.
+    pub fn ahead(&self) -> usize {
+        self.engine.caps().ahead.clamp(1, KEPT)
     }
 
     /// Assigns a slot to a new sequence, which may draw `left` tokens and ends at one of the tokens `ends`.
@@ -164,64 +167,154 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs the composed step. If there are more logit rows than a bucket holds, the head computes them in windows.
-    pub fn run(&mut self, scored: bool, logits: bool) -> Result<()> {
-        let (rows, total) = (self.step.rows(), self.step.logits().len());
-        let draws = self.step.seqs().iter().any(|s| s.sampler_at != NONE);
-        let window = self.compiled.largest().logit_rows.max(1);
-        self.scores.clear();
-        self.logits.clear();
-        self.scored = scored;
-        let mut first = 0;
-        loop {
-            let count = window.min(total - first);
-            let words = self.step.encode(first, count);
+    /// Begins anew after a failure of the device: no slot is assigned, and the ring is empty. The caches need nothing,
+    /// because no row reads a place that its sequence did not write.
+    pub fn begin_anew(&mut self) -> Result<()> {
+        self.written.clear();
+        self.drawing_steps = 0;
+        let zeros = vec![0u8; carry::CARRY.bytes(&Default::default()) as usize];
+        Ok(self.queue.write(&self.carry, 0, &zeros)?)
+    }
+
+    /// The number of windows that the head needs for a step.
+    pub fn windows(&self, step: &Step) -> usize {
+        step.logit_rows().div_ceil(self.window()).max(1)
+    }
+
+    /// The largest number of logit rows that the head computes at once.
+    fn window(&self) -> usize {
+        self.compiled.largest().logit_rows.max(1)
+    }
+
+    /// Submits a step. If it has several windows of logit rows, only the first is submitted, and nothing else may be
+    /// launched before the step has landed.
+    pub fn launch(&mut self, step: &mut Step) -> Result<Flight, Failure> {
+        self.prepare(step).map_err(Failure::NotRun)?;
+        let draws = step.parts().iter().any(|p| p.draws);
+        let mut flight = self.landed.pop().unwrap_or_else(Flight::empty);
+        flight.parts.clear();
+        flight.parts.extend_from_slice(step.parts());
+        flight.ring = draws.then(|| carry::ring(self.drawing_steps));
+        (flight.logit_rows, flight.windows) = (step.logit_rows(), self.windows(step));
+        flight.ticket = self.submit(step, &flight, 0).map_err(Failure::Lost)?;
+        self.drawing_steps += usize::from(draws);
+        Ok(flight)
+    }
+
+    /// Prepares all plans of a step and checks that its words fit, so that nothing is given to the queue if the step
+    /// can't run.
+    fn prepare(&mut self, step: &Step) -> Result<()> {
+        for window in 0..self.windows(step) {
+            let rows = self.rows_of(step.logit_rows(), window);
+            self.ready(kinds(step, window), step.rows(), rows.len())?;
+        }
+        Ok(self.bind.step.check(0, step.buffer.words().saturating_mul(4))?)
+    }
+
+    /// The logit rows of a window.
+    fn rows_of(&self, logit_rows: usize, window: usize) -> Range<usize> {
+        let first = window * self.window();
+        first..logit_rows.min(first + self.window())
+    }
+
+    /// Submits a window of a step. The step buffer is written only if its words change.
+    fn submit(&mut self, step: &mut Step, flight: &Flight, window: usize) -> Result<Ticket> {
+        let rows = self.rows_of(flight.logit_rows, window);
+        let words = step.buffer.encode(rows.start, rows.len());
+        if self.written != words {
+            // Nothing is known of the buffer if the write fails.
+            self.written.clear();
             self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
-            let kinds = kinds(first == 0, total > 0, draws, scored);
-            let key = self.ready(kinds, rows, count)?;
-            let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
-            let ticket = self.queue.submit(&ready.executable)?;
-            ready.runs.add(if first == 0 { rows } else { 0 }, count, self.cached);
-            if scored {
-                append(&mut *self.queue, ticket, &self.bind, Port::Scores, SCORES.cols * count, &mut self.scores)?;
+            self.written.extend_from_slice(words);
+        }
+        let key = self.ready(kinds(step, window), step.rows(), rows.len())?;
+        self.back_of(flight, window, &rows)?;
+        let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
+        let ticket = self.queue.submit(&ready.executable, &self.back)?;
+        ready.runs.add(if window == 0 { step.rows() } else { 0 }, rows.len(), step.cached());
+        Ok(ticket)
+    }
+
+    /// Lists the ranges that a window brings back: the row of the ring, then for each part what it asks for.
+    fn back_of(&mut self, flight: &Flight, window: usize, rows: &Range<usize>) -> Result<()> {
+        let mut back = std::mem::take(&mut self.back);
+        back.clear();
+        if let Some(ring) = flight.ring.filter(|_| window + 1 == flight.windows) {
+            back.push(Back::new(&self.carry, 4 * carry::word(ring, 0) as u64, 4 * SEQS));
+        }
+        for part in &flight.parts {
+            if let Some((port, width, wanted)) = self.wanted(part, rows) {
+                let buffer = self.bind.buffer(Region::Port(port)).ok_or(Error::NoPort { port })?;
+                let row = 4 * width;
+                back.push(Back::new(buffer, ((wanted.start - rows.start) * row) as u64, wanted.len() * row));
             }
-            if logits {
-                append(&mut *self.queue, ticket, &self.bind, Port::Logits, self.vocab * count, &mut self.logits)?;
+        }
+        self.back = back;
+        Ok(())
+    }
+
+    /// What a part asks for in a window of logit rows: the port, the words of a row, and the rows.
+    fn wanted(&self, part: &Part, window: &Range<usize>) -> Option<(Port, usize, Range<usize>)> {
+        let inside = |rows: Range<usize>| rows.start.max(window.start)..rows.end.min(window.end);
+        let (port, width, rows) = match part.wish {
+            Wish::Nothing => return None,
+            Wish::Scores => (Port::Scores, SCORES.cols, inside(part.logits.end.saturating_sub(1)..part.logits.end)),
+            Wish::Logits => (Port::Logits, self.vocab, inside(part.logits.clone())),
+        };
+        (!rows.is_empty()).then_some((port, width, rows))
+    }
+
+    /// Waits for the results of a flight. `step` is the step that was launched if it has several windows. `logits` is
+    /// called with a part, a number of values, and a function that writes them.
+    pub fn land(&mut self, flight: &Flight, step: &mut Step, logits: &mut TakeLogits) -> Result<()> {
+        self.scores.clear();
+        let mut ticket = flight.ticket;
+        for window in 0..flight.windows {
+            if window > 0 {
+                ticket = self.submit(step, flight, window)?;
             }
-            first += count;
-            if first < total {
-                continue;
-            }
-            if draws {
-                let ring = 4 * carry::word(carry::ring(self.drawing_steps), 0) as u64;
-                self.queue.read(ticket, &self.carry, ring, bytemuck::cast_slice_mut(&mut self.ring))?;
-                self.drawing_steps += 1;
+            self.fetch(flight, window, ticket, logits)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches what a window brings back, in the order of [`Runner::back_of`].
+    fn fetch(&mut self, flight: &Flight, window: usize, ticket: Ticket, logits: &mut TakeLogits) -> Result<()> {
+        let rows = self.rows_of(flight.logit_rows, window);
+        let mut range = 0;
+        if flight.ring.is_some() && window + 1 == flight.windows {
+            self.queue.fetch(ticket, range, bytemuck::cast_slice_mut(&mut self.ring))?;
+            range += 1;
+        }
+        for part in &flight.parts {
+            let Some((port, width, wanted)) = self.wanted(part, &rows) else { continue };
+            if port == Port::Scores {
+                let start = self.scores.len();
+                reserve(&mut self.scores, width, "results of a step")?;
+                self.scores.resize(start + width, 0);
+                self.queue.fetch(ticket, range, bytemuck::cast_slice_mut(&mut self.scores[start..]))?;
             } else {
-                self.queue.wait(ticket)?;
+                let queue = &mut self.queue;
+                let mut fetch = |into: &mut [f32]| Ok(queue.fetch(ticket, range, bytemuck::cast_slice_mut(into))?);
+                logits(part, wanted.len() * width, &mut fetch)?;
             }
-            return Ok(());
+            range += 1;
         }
+        if range == 0 { Ok(self.queue.wait(ticket)?) } else { Ok(()) }
     }
 
-    /// The result of the sequence in `slot` in the last step.
-    pub fn drawn(&self, slot: usize) -> Drawn<'_> {
-        let row = self.logit_rows(slot).last();
-        let scores = row.filter(|_| self.scored).and_then(|r| self.scores.get(r * SCORES.cols..(r + 1) * SCORES.cols));
-        Drawn { record: self.ring[slot], scores }
+    /// The result of a part of the flight that landed last.
+    pub fn drawn(&self, flight: &Flight, part: usize) -> Drawn<'_> {
+        let of = &flight.parts[part];
+        let scored = |p: &&Part| p.wish == Wish::Scores;
+        let place = flight.parts[..part].iter().filter(scored).count() * SCORES.cols;
+        let scores = if of.wish == Wish::Scores { self.scores.get(place..place + SCORES.cols) } else { None };
+        Drawn { record: self.ring[of.slot], scores }
     }
 
-    /// Appends the logits of the rows of the sequence in `slot` in the last step.
-    pub fn logits_of(&self, slot: usize, out: &mut Vec<f32>) {
-        for r in self.logit_rows(slot) {
-            out.extend_from_slice(&self.logits[r * self.vocab..][..self.vocab]);
-        }
-    }
-
-    /// The indices of the logit rows of a slot in the last step.
-    fn logit_rows(&self, slot: usize) -> impl Iterator<Item = usize> {
-        let seqs = self.step.seqs();
-        let of_slot = move |l: &LogitRow| seqs.get(l.seq as usize).is_some_and(|s| s.slot as usize == slot);
-        self.step.logits().iter().enumerate().filter(move |(_, l)| of_slot(l)).map(|(r, _)| r)
+    /// Takes a flight that has landed, or that nobody waits for, to reuse its memory.
+    pub fn reuse(&mut self, flight: Flight) {
+        self.landed.push(flight);
     }
 
     /// The plan for these buckets, which is prepared on first use.
@@ -251,9 +344,15 @@ impl Runner {
     }
 }
 
-/// The graphs of a submit. The body runs first, and once.
-fn kinds(body: bool, head: bool, draws: bool, scored: bool) -> &'static [Kind] {
-    match (body, head, draws, scored) {
+/// Takes logits of a part: the number of values, and the function that writes them.
+pub(crate) type TakeLogits<'a> =
+    dyn FnMut(&Part, usize, &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> + 'a;
+
+/// The graphs of a window of a step. The body runs with the first window, and once.
+fn kinds(step: &Step, window: usize) -> &'static [Kind] {
+    let draws = step.parts().iter().any(|p| p.draws);
+    let scored = step.parts().iter().any(|p| p.wish == Wish::Scores);
+    match (window == 0, step.logit_rows() > 0, draws, scored) {
         (_, false, ..) => Kind::CHUNK,
         (true, true, false, _) => Kind::LOGITS,
         (true, true, true, false) => Kind::DRAW,
@@ -261,38 +360,5 @@ fn kinds(body: bool, head: bool, draws: bool, scored: bool) -> &'static [Kind] {
         (false, true, false, _) => &[Kind::Head],
         (false, true, true, false) => &[Kind::Head, Kind::Select],
         (false, true, true, true) => &[Kind::Head, Kind::Scored],
-    }
-}
-
-/// Reads `words` words of a port and appends them to `to`.
-fn append<T: bytemuck::Pod>(
-    queue: &mut dyn Queue,
-    after: Ticket,
-    bind: &Bindings,
-    port: Port,
-    words: usize,
-    to: &mut Vec<T>,
-) -> Result<()> {
-    let buffer = bind.buffer(inkstone_compute::Region::Port(port)).ok_or(Error::NoPort { port })?;
-    let start = to.len();
-    reserve(to, words, "results of a step")?;
-    to.resize(start + words, T::zeroed());
-    queue.read(after, buffer, 0, bytemuck::cast_slice_mut(&mut to[start..]))?;
-    Ok(())
-}
-
-/// Reserves memory for more values.
-pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize, what: &'static str) -> Result<()> {
-    let bytes = more.saturating_mul(size_of::<T>()) as u64;
-    values.try_reserve(more).map_err(|_| Error::NoMemory { what, source: NoMemory { bytes } })
-}
-
-impl Drawn<'_> {
-    /// The score of the drawn token, with this number of the most probable tokens.
-    pub fn score(&self, id: u32, top: usize) -> Option<TokenScore> {
-        let words = self.scores?;
-        let pairs = words[1..].chunks_exact(2).take_while(|p| p[0] != NONE).take(top);
-        let top = pairs.map(|p| (p[0], f32::from_bits(p[1]))).collect();
-        Some(TokenScore { id, logprob: f32::from_bits(words[0]), top })
     }
 }

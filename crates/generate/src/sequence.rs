@@ -1,11 +1,10 @@
 //! A sequence: the tokens that it feeds next, and the processing of the tokens that it draws.
 
 use crate::output::Output;
-use crate::runner::Drawn;
+use crate::flight::Drawn;
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece};
 use inkstone_kvcache::PageTable;
-use inkstone_tensor::step::record::Record;
 use inkstone_text::{Decoder, Tokenizer};
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,7 +38,7 @@ pub(crate) struct Draw {
 pub(crate) struct Sequence {
     pub id: u64,
     pub prompt: Vec<u32>,
-    /// Tokens in the caches, including the tokens of the current step.
+    /// Tokens in the caches, including the tokens of steps that were launched.
     pub fed: usize,
     pub table: PageTable,
     /// The largest number of tokens that it needs pages for.
@@ -48,6 +47,8 @@ pub(crate) struct Sequence {
     pub chunks: Vec<usize>,
     /// The number of steps that it was part of.
     pub steps: usize,
+    /// The number of draws that were launched.
+    pub draws: u64,
     pub goal: Goal,
     pub deadline: Option<Instant>,
     pub cancel: Option<Cancel>,
@@ -63,6 +64,21 @@ impl Sequence {
     /// The largest number of prompt tokens in its next step.
     pub fn chunk(&self) -> usize {
         self.chunks.get(self.steps).or(self.chunks.last()).copied().unwrap_or(usize::MAX)
+    }
+
+    /// Whether it has something to compute: a part of its prompt, or a draw within its limit.
+    pub fn can_continue(&self) -> bool {
+        match &self.goal {
+            _ if self.fresh() > 0 => true,
+            Goal::Draw(draw) => self.draws < draw.limit,
+            Goal::Logits => false,
+        }
+    }
+
+    /// Whether too many pieces are unread, or will be when the launched steps have landed.
+    pub fn is_full(&self) -> bool {
+        let output = self.output.lock();
+        output.is_full(self.draws.saturating_sub(output.usage.completion_tokens) as usize)
     }
 
     /// The reason for an end that was requested by the caller.
@@ -82,7 +98,7 @@ impl Sequence {
         // One lock for the token and all its effects, so that readers see all of them or none.
         let mut output = self.output.lock();
         let index = output.usage.completion_tokens;
-        let id = match token_of(drawn.record, index) {
+        let id = match drawn.token(index) {
             Ok(id) => id,
             Err(error) => {
                 output.fail(Arc::new(error), &draw.rest());
@@ -112,13 +128,16 @@ impl Sequence {
         finish.is_some()
     }
 
-    /// Ends the sequence if its whole prompt has been fed. Returns true if it has ended.
+    /// Ends a sequence that draws nothing, because its whole prompt has been computed. Returns true if it has ended.
     pub fn ends_with_its_prompt(&mut self) -> bool {
-        let ended = self.fresh() == 0;
-        if ended {
+        let ends = match &self.goal {
+            Goal::Draw(draw) => draw.limit == 0,
+            Goal::Logits => true,
+        };
+        if ends {
             self.end(FinishReason::Length);
         }
-        ended
+        ends
     }
 
     /// Ends the sequence and releases the text that was held back, unless it belongs to a stop text.
@@ -156,15 +175,5 @@ impl Draw {
         let mut text = self.decoder.push(&bytes).to_owned();
         text.push_str(self.decoder.finish());
         text
-    }
-}
-
-/// The token of a record, or its error.
-fn token_of(record: u32, token: u64) -> Result<u32, Error> {
-    match Record::decode(record) {
-        Record::Token(id) => Ok(id),
-        Record::NanLogits => Err(Error::NanLogits { token }),
-        Record::Empty(stage) => Err(Error::NoTokenLeft { token, stage }),
-        other => Err(Error::NoRecord { token, status: format!("{other:?}") }),
     }
 }

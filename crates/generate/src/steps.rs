@@ -1,13 +1,12 @@
 //! The steps of a model without text, for benchmarks.
 
-use crate::generator::lock;
-use crate::runner::Runner;
-use crate::scheduler::Scheduler;
+use crate::flight::{Failure, Flight, Wish};
+use crate::scheduler::{Device, Scheduler, lock};
 use crate::traffic::Traffic;
 use crate::{Error, Generator, Options, Result};
-use inkstone_kvcache::{PageTable, Pool};
-use inkstone_tensor::step::record::Record;
+use inkstone_kvcache::PageTable;
 use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep};
+use std::collections::VecDeque;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
@@ -19,8 +18,10 @@ pub struct Steps<'g> {
     tables: Vec<PageTable>,
     /// The largest number of tokens of each sequence.
     room: usize,
-    /// The number of tokens of each sequence in the caches.
+    /// The number of tokens of each sequence, without the steps that are under way.
     len: usize,
+    /// The steps that the device has. All of them decode.
+    flights: VecDeque<Flight>,
     sampler: Vec<u32>,
     /// The token that each sequence drew last.
     drawn: Vec<u32>,
@@ -55,28 +56,34 @@ impl Generator {
         let prompt = (0..room as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % vocab);
         let prompt = prompt.map(|id| id as u32).collect();
         let traffic = Traffic::of(self.graph(), self.compiled())?;
-        let mut scheduler = lock(self.scheduler());
+        let scheduler = lock(self.scheduler());
         if !scheduler.is_idle() {
             return Err(Error::Busy);
         }
-        let mut tables = Vec::new();
-        for slot in 0..sequences {
-            let (runner, pool) = scheduler.device();
-            let mut table = PageTable::default();
-            let grown = pool.grow(&mut table, room);
-            tables.push(table);
-            let admitted = grown.map_err(Error::from).and_then(|()| runner.admit(slot, u64::MAX, &[]));
-            if let Err(error) = admitted {
-                release(&mut scheduler, &mut tables);
-                return Err(error);
-            }
-        }
         let drawn = vec![0; sequences];
-        Ok(Steps { scheduler, tables, room, len: 0, sampler, drawn, prompt, traffic })
+        let flights = VecDeque::new();
+        let mut steps =
+            Steps { scheduler, tables: Vec::new(), room, len: 0, flights, sampler, drawn, prompt, traffic };
+        steps.begin(sequences)?;
+        Ok(steps)
     }
 }
 
 impl Steps<'_> {
+    /// Assigns slots and pages to the sequences.
+    fn begin(&mut self, sequences: usize) -> Result<()> {
+        self.scheduler.land_all().map_err(|error| self.lost(error))?;
+        for slot in 0..sequences {
+            let Device { runner, pool, .. } = self.scheduler.device();
+            let mut table = PageTable::default();
+            let grown = pool.grow(&mut table, self.room);
+            self.tables.push(table);
+            grown?;
+            runner.admit(slot, u64::MAX, &[]).map_err(|error| self.lost(error))?;
+        }
+        Ok(())
+    }
+
     /// The number of sequences.
     pub fn sequences(&self) -> usize {
         self.tables.len()
@@ -110,26 +117,26 @@ impl Steps<'_> {
     pub fn prompt(&mut self, tokens: usize) -> Result<Duration> {
         self.check_room(tokens)?;
         let start = Instant::now();
+        self.land_all()?;
         for slot in 0..self.tables.len() {
             let mut fed = 0;
             while fed < tokens {
-                let rows = self.scheduler.device().0.most_rows().min(tokens - fed);
+                let Device { runner, step, .. } = self.scheduler.device();
+                let rows = runner.most_rows().min(tokens - fed);
                 let last = fed + rows == tokens;
-                let (runner, _) = self.scheduler.device();
-                runner.step.clear();
-                runner.step.push(&SeqStep {
+                let before = self.len + fed;
+                let part = SeqStep {
                     slot,
-                    tokens: &self.prompt[self.len + fed..][..rows],
+                    tokens: &self.prompt[before..][..rows],
                     tables: &[self.tables[slot].pages()],
                     logits: if last { LogitWish::Last } else { LogitWish::None },
                     sampler: last.then_some(self.sampler.as_slice()),
-                });
+                };
+                step.clear();
+                step.push(slot as u64, before, last, Wish::Nothing, &part);
                 fed += rows;
-                runner.cached = self.len + fed;
-                runner.run(false, false)?;
-                if last {
-                    self.drawn[slot] = token(runner, slot)?;
-                }
+                self.launch()?;
+                self.land()?;
             }
         }
         let time = start.elapsed();
@@ -137,27 +144,69 @@ impl Steps<'_> {
         Ok(time)
     }
 
-    /// Decodes one token for each sequence, in one step. Returns the time.
+    /// Decodes one token for each sequence, in one step. Returns the time from the call to the results. An engine that
+    /// runs ahead has begun the following steps by then.
     ///
     /// # Errors
     /// The sequences are full, or the step fails.
     pub fn decode(&mut self) -> Result<Duration> {
         self.check_room(1)?;
         let start = Instant::now();
-        let (runner, _) = self.scheduler.device();
-        runner.step.clear();
-        runner.cached = (self.len + 1) * self.tables.len();
-        for (slot, table) in self.tables.iter().enumerate() {
-            let (tables, sampler) = (&[table.pages()], Some(self.sampler.as_slice()));
-            runner.step.push(&SeqStep { slot, tokens: &[LAST], tables, logits: LogitWish::Last, sampler });
+        let ahead = self.scheduler.device().runner.ahead().min(self.room - self.len);
+        while self.flights.len() < ahead {
+            let before = self.len + self.flights.len();
+            let Device { step, .. } = self.scheduler.device();
+            step.clear();
+            for (slot, table) in self.tables.iter().enumerate() {
+                let (tables, sampler) = (&[table.pages()], Some(self.sampler.as_slice()));
+                let part = SeqStep { slot, tokens: &[LAST], tables, logits: LogitWish::Last, sampler };
+                step.push(slot as u64, before, true, Wish::Nothing, &part);
+            }
+            self.launch()?;
         }
-        runner.run(false, false)?;
-        for (slot, drawn) in self.drawn.iter_mut().enumerate() {
-            *drawn = token(runner, slot)?;
-        }
+        self.land()?;
         let time = start.elapsed();
         self.len += 1;
         Ok(time)
+    }
+
+    /// Launches the composed step.
+    fn launch(&mut self) -> Result<()> {
+        let Device { runner, step, .. } = self.scheduler.device();
+        match runner.launch(step) {
+            Ok(flight) => self.flights.push_back(flight),
+            Err(Failure::NotRun(error)) => return Err(error),
+            Err(Failure::Lost(error)) => return Err(self.lost(error)),
+        }
+        Ok(())
+    }
+
+    /// Waits for the results of the oldest step.
+    fn land(&mut self) -> Result<()> {
+        let Some(flight) = self.flights.pop_front() else { return Ok(()) };
+        let Device { runner, step, .. } = self.scheduler.device();
+        if let Err(error) = runner.land(&flight, step, &mut |_, _, _| Ok(())) {
+            return Err(self.lost(error));
+        }
+        for (i, part) in flight.parts.iter().enumerate().filter(|(_, p)| p.draws) {
+            self.drawn[part.slot] = runner.drawn(&flight, i).token(0)?;
+        }
+        runner.reuse(flight);
+        Ok(())
+    }
+
+    /// Waits for all steps that the device has.
+    fn land_all(&mut self) -> Result<()> {
+        while !self.flights.is_empty() {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    /// The states of the device are unknown; the scheduler begins anew.
+    fn lost(&mut self, error: Error) -> Error {
+        self.flights.clear();
+        Error::Shared(self.scheduler.lose(error))
     }
 
     /// The token that each sequence drew last; 0 before the first one.
@@ -171,10 +220,12 @@ impl Steps<'_> {
     /// # Errors
     /// The engine fails.
     pub fn truncate(&mut self, len: usize) -> Result<()> {
+        self.land_all()?;
         let len = len.min(self.len);
         let next = self.prompt[len.min(self.room - 1)];
         for slot in 0..self.tables.len() {
-            self.scheduler.device().0.truncate(slot, len, next)?;
+            let truncated = self.scheduler.device().runner.truncate(slot, len, next);
+            truncated.map_err(|error| self.lost(error))?;
         }
         self.len = len;
         Ok(())
@@ -192,20 +243,11 @@ impl Steps<'_> {
 
 impl Drop for Steps<'_> {
     fn drop(&mut self) {
-        release(&mut self.scheduler, &mut self.tables);
-    }
-}
-
-fn release(scheduler: &mut Scheduler, tables: &mut [PageTable]) {
-    let (_, pool): (_, &mut Pool) = scheduler.device();
-    tables.iter_mut().for_each(|table| pool.release(table));
-}
-
-/// The token that a sequence drew.
-fn token(runner: &Runner, slot: usize) -> Result<u32> {
-    match Record::decode(runner.drawn(slot).record) {
-        Record::Token(id) => Ok(id),
-        Record::NanLogits => Err(Error::NanLogits { token: 0 }),
-        other => Err(Error::NoRecord { token: 0, status: format!("{other:?}") }),
+        if !std::thread::panicking() {
+            // An error has been stored in the scheduler.
+            drop(self.land_all());
+        }
+        let pool = self.scheduler.device().pool;
+        self.tables.iter_mut().for_each(|table| pool.release(table));
     }
 }

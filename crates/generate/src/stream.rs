@@ -1,8 +1,7 @@
 //! Handles of sequences.
 
-use crate::generator::lock;
 use crate::output::Output;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, lock};
 use crate::{Error, FinishReason, Flow, Piece, Reply, Result, Timings, Usage};
 use std::fmt;
 use std::sync::{Arc, Mutex};

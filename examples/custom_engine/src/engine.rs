@@ -4,7 +4,7 @@ use crate::kernels;
 use crate::memory::Memory;
 use crate::program::{Program, foreign};
 use inkstone::compute::{
-    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
+    Back, Backs, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
     Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone::tensor::{Array, Progress, SourceError, WeightSource};
@@ -68,7 +68,7 @@ impl Engine for Plain {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(Inline { running: self.running.clone(), last: Ticket(0) }))
+        Ok(Box::new(Inline { running: self.running.clone(), last: Ticket(0), backs: Backs::default() }))
     }
 }
 
@@ -90,15 +90,29 @@ fn weight(source: &dyn WeightSource, slot: &WeightSlot) -> Result<Array> {
 struct Inline {
     running: Arc<Mutex<()>>,
     last: Ticket,
+    /// The ranges that the last submits bring back.
+    backs: Backs,
+}
+
+/// Copies the bytes of a range.
+fn copy(range: &Back, into: &mut [u8]) -> Result<()> {
+    range.buffer.get::<Memory>(Plain::NAME)?.read(range.offset as usize, into)
 }
 
 impl Queue for Inline {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         let executable: &dyn Any = executable.as_ref();
         let program: &Program = executable.downcast_ref().ok_or_else(|| foreign("executable"))?;
+        for range in back {
+            range.check()?;
+            range.buffer.get::<Memory>(Plain::NAME)?;
+        }
         let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         program.run()?;
         self.last.0 += 1;
+        self.backs.push(self.last, back);
+        // Copied at once: the next run may be another queue's.
+        self.backs.settle(|_, range, into| copy(range, into))?;
         Ok(self.last)
     }
 
@@ -108,8 +122,12 @@ impl Queue for Inline {
         dst.get::<Memory>(Plain::NAME)?.write(offset as usize, bytes)
     }
 
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.wait(after)?;
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        self.wait(ticket)?;
+        self.backs.fetch(ticket, range, into, copy)
+    }
+
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
         src.check(offset, into.len())?;
         let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         src.get::<Memory>(Plain::NAME)?.read(offset as usize, into)

@@ -1,7 +1,7 @@
 //! Streams for tasks while a step is under way: nothing waits for it, and a dropped stream has no other.
 
 use inkstone::compute::{
-    self, Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Plan, Queue, Registry, Ticket, Usage,
+    self, Back, Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Plan, Queue, Registry, Ticket, Usage,
     WeightSlot, Weights,
 };
 use inkstone::tensor::{Progress, WeightSource};
@@ -84,15 +84,18 @@ struct GatedQueue {
 }
 
 impl Queue for GatedQueue {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> compute::Result<Ticket> {
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> compute::Result<Ticket> {
         self.gate.pass();
-        self.inner.submit(executable)
+        self.inner.submit(executable, back)
     }
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> compute::Result<()> {
         self.inner.write(dst, offset, bytes)
     }
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> compute::Result<()> {
-        self.inner.read(after, src, offset, into)
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> compute::Result<()> {
+        self.inner.fetch(ticket, range, into)
+    }
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> compute::Result<()> {
+        self.inner.read(src, offset, into)
     }
     fn wait(&mut self, ticket: Ticket) -> compute::Result<()> {
         self.inner.wait(ticket)

@@ -2,16 +2,12 @@
 //! callbacks and engines that fail. Section G of the bad inputs, as far as there are features: whatever ends, the others
 //! have the bits that they have alone, and all pages come back.
 
-use inkstone::compute::{
-    self, Bindings, Buffer, Caps, Engine, Exec, Executable, Plan, Queue, Registry, Ticket, Usage, WeightSlot, Weights,
-};
-use inkstone::tensor::{Progress, WeightSource};
+use inkstone::compute::conformance::{Call, Delayed, Fault};
 use inkstone::{Cancel, FinishReason, Flow, Generator, Model, ModelOptions, Options, Stream};
 use inkstone_tests::tiny::{BOS, Tiny};
 use inkstone_tests::{assert_same_bits, on_engines};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
 fn open(engine: &str, options: ModelOptions) -> Model {
@@ -330,94 +326,68 @@ fn a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages(engine: &str) {
     }
 }
 
-/// An engine whose n-th submit goes wrong.
-struct Faulty {
-    inner: Arc<dyn Engine>,
-    left: Arc<AtomicUsize>,
-    panics: bool,
-}
-
-impl Engine for Faulty {
-    fn caps(&self) -> &Caps {
-        self.inner.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.inner.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> compute::Result<Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(&self, from: &dyn WeightSource, slots: &[WeightSlot], told: &dyn Progress) -> compute::Result<Weights> {
-        self.inner.load(from, slots, told)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> compute::Result<Arc<dyn Executable>> {
-        self.inner.prepare(plan, bind, exec)
-    }
-    fn queue(&self) -> compute::Result<Box<dyn Queue>> {
-        Ok(Box::new(FaultyQueue { inner: self.inner.queue()?, left: self.left.clone(), panics: self.panics }))
-    }
-}
-
-struct FaultyQueue {
-    inner: Box<dyn Queue>,
-    left: Arc<AtomicUsize>,
-    panics: bool,
-}
-
-impl Queue for FaultyQueue {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> compute::Result<Ticket> {
-        match self.left.fetch_sub(1, SeqCst) {
-            0 if self.panics => std::panic::resume_unwind(Box::new("an engine")),
-            0 => Err(compute::Error::Cancelled),
-            _ => self.inner.submit(executable),
-        }
-    }
-    fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> compute::Result<()> {
-        self.inner.write(dst, offset, bytes)
-    }
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> compute::Result<()> {
-        self.inner.read(after, src, offset, into)
-    }
-    fn wait(&mut self, ticket: Ticket) -> compute::Result<()> {
-        self.inner.wait(ticket)
-    }
-}
-
-fn an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs(engine: &str) {
+fn an_engine_that_fails_or_panics_ends_what_runs_and_nothing_else(engine: &str) {
     let model = open(engine, ModelOptions::default());
-    for panics in [false, true] {
-        for steps in [0, 1, 5] {
-            let engine = Faulty { inner: model.engine().clone(), left: Arc::new(AtomicUsize::new(steps)), panics };
-            let mut config = model.config().clone();
-            config.sequences = 2;
-            let (graph, tokenizer) = (model.graph().clone(), model.tokenizer().clone());
-            let generator = Generator::new(graph, tokenizer, Arc::new(engine), config, Options::default()).unwrap();
-            // The first steps, the second has a place, the third waits.
-            let mut streams: Vec<_> = (0..3).map(|i| generator.stream_ids(&[BOS], &draws(i, 40)).unwrap()).collect();
-            for _ in 0..steps {
-                streams[0].next().unwrap().unwrap();
-            }
-            let reason =
-                if panics { "a thread panicked in a step, the model has to be opened again" } else { "cancelled" };
-            if panics {
-                let payload = catch_unwind(AssertUnwindSafe(|| streams[0].next())).unwrap_err();
-                assert_eq!(payload.downcast_ref(), Some(&"an engine"));
-            }
-            for (i, stream) in streams.iter_mut().enumerate() {
-                let error = stream.find_map(Result::err).expect("the error of the engine").to_string();
-                assert!(error.contains(reason), "stream {i} after {steps} steps: {error}");
-                assert_eq!((stream.next().is_none(), stream.finish()), (true, Some(FinishReason::Error)));
-                assert_eq!(stream.ids().len(), if i < 2 { steps } else { 0 }, "what was drawn can be read");
-                assert_eq!(stream.usage().completion_tokens as usize, stream.ids().len());
-                assert!(stream.timings().total >= stream.timings().prefill);
-            }
-            all_pages_are_back(&generator);
-            let later = generator.generate_ids(&[BOS], &draws(1, 2)).unwrap_err();
-            assert!(later.to_string().contains(reason) && !later.is_usage(), "{later}");
-            let later = generator.logits(&[BOS], &[]).unwrap_err();
-            assert!(later.to_string().contains(reason), "{later}");
+    for (panics, steps, ahead) in [false, true].into_iter().flat_map(|p| [(p, 0, 1), (p, 1, 1), (p, 5, 1), (p, 5, 3)]) {
+        let delayed = Arc::new(Delayed::new(model.engine().clone(), ahead, steps as u64));
+        let mut config = model.config().clone();
+        config.sequences = 2;
+        let (graph, tokenizer) = (model.graph().clone(), model.tokenizer().clone());
+        let generator = Generator::new(graph, tokenizer, delayed.clone(), config, Options::default()).unwrap();
+        // The first steps, the second has a place, the third waits.
+        let mut streams: Vec<_> = (0..3).map(|i| generator.stream_ids(&[BOS], &draws(i, 40)).unwrap()).collect();
+        for _ in 0..steps {
+            streams[0].next().unwrap().unwrap();
         }
+        delayed.inject(Some(Fault { call: Call::Submit, after: 0, lasts: false, panics }));
+        let reason = if panics {
+            let payload = catch_unwind(AssertUnwindSafe(|| streams[0].next())).unwrap_err();
+            assert_eq!(payload.downcast_ref(), Some(&Delayed::MESSAGE));
+            "a thread panicked in a step, which ended all running sequences"
+        } else {
+            "an injected fault of Submit"
+        };
+        for (i, stream) in streams[..2].iter_mut().enumerate() {
+            let error = stream.find_map(Result::err).expect("the error of the engine").to_string();
+            assert!(error.contains(reason), "stream {i} after {steps} steps: {error}");
+            assert_eq!((stream.next().is_none(), stream.finish()), (true, Some(FinishReason::Error)));
+            assert_eq!(stream.ids().len(), steps, "what was drawn can be read");
+            assert_eq!(stream.usage().completion_tokens as usize, stream.ids().len());
+            assert!(stream.timings().total >= stream.timings().prefill);
+        }
+        assert_eq!(rest(&mut streams[2]), alone(engine, &[BOS], &draws(2, 40)), "what waited goes on");
+        let mut later = generator.stream_ids(&[BOS, 4], &draws(1, 9)).unwrap();
+        assert_eq!(rest(&mut later), alone(engine, &[BOS, 4], &draws(1, 9)), "later requests are served");
+        all_pages_are_back(&generator);
     }
+}
+
+fn a_model_whose_states_can_not_be_set_anew_is_closed(engine: &str) {
+    let model = open(engine, ModelOptions::default());
+    let delayed = Arc::new(Delayed::new(model.engine().clone(), 2, 1));
+    let (graph, tokenizer) = (model.graph().clone(), model.tokenizer().clone());
+    let mut config = model.config().clone();
+    config.sequences = 1;
+    let generator = Generator::new(graph, tokenizer, delayed.clone(), config, Options::default()).unwrap();
+    let mut streams: Vec<_> = (0..2).map(|i| generator.stream_ids(&[BOS, 5], &draws(i, 9)).unwrap()).collect();
+    streams[0].next().unwrap().unwrap();
+    delayed.inject(Some(Fault { call: Call::Write, after: 0, lasts: true, panics: false }));
+    generator.stream_ids(&[BOS], &draws(1, 1)).unwrap();
+    // The running sequence needs no write, and keeps all its text.
+    assert_eq!(rest(&mut streams[0]).len(), 8);
+    let closed = "the model is closed, because its states can't be set anew after a failure: an injected fault of Write";
+    let errors: Vec<String> = (0..2)
+        .map(|i| match i {
+            0 => streams[1].find_map(Result::err).expect("an error").to_string(),
+            _ => generator.generate_ids(&[BOS], &draws(1, 2)).unwrap_err().to_string(),
+        })
+        .collect();
+    assert_eq!(errors[1], closed);
+    // It was admitted, so the error of its own write ends it.
+    assert_eq!(errors[0], "an injected fault of Write");
+    assert_eq!(generator.logits(&[BOS], &[]).unwrap_err().to_string(), closed);
+    assert!(matches!(generator.steps(1, 4), Err(inkstone::generate::Error::Busy)));
+    all_pages_are_back(&generator);
 }
 
 on_engines! {
@@ -432,5 +402,19 @@ on_engines! {
     logits_of_many_windows_and_draws_share_steps
     a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores
     a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages
-    an_engine_that_fails_or_panics_ends_all_with_the_reason_and_nothing_hangs
+    an_engine_that_fails_or_panics_ends_what_runs_and_nothing_else
+    a_model_whose_states_can_not_be_set_anew_is_closed
+    ; ahead:
+    g2_more_sequences_than_places_wait_and_have_the_bits_they_have_alone
+    g3_only_the_cancelled_one_ends_and_its_pages_are_back_within_a_step
+    g3_sequences_that_end_at_any_time_on_many_threads_leave_nothing_behind
+    g4_a_reader_that_never_reads_is_passed_over_and_loses_nothing
+    g4_a_callback_that_fails_or_panics_ends_its_own_sequence_only
+    g4_a_callback_may_generate
+    a_reply_that_a_callback_ends_does_not_depend_on_who_steps
+    text_that_is_held_back_comes_out_at_every_end_but_a_stop_text
+    logits_of_many_windows_and_draws_share_steps
+    a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores
+    a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages
+    an_engine_that_fails_or_panics_ends_what_runs_and_nothing_else
 }

@@ -12,7 +12,9 @@
 //! ```
 
 mod cases;
+mod delayed;
 pub(crate) mod plan;
+mod queue;
 mod regions;
 mod rig;
 mod scenes;
@@ -21,6 +23,8 @@ pub mod speed;
 mod stepwise;
 mod values;
 
+pub use delayed::{Call, Counts, Delayed, Fault};
+pub use queue::queue;
 pub use stepwise::Stepwise;
 
 use crate::engine::Engine;
@@ -75,10 +79,11 @@ pub fn run(engine: &dyn Engine) -> Report {
     run_some(engine, |_| true)
 }
 
-/// Runs the scenes, and the cases of these ops.
+/// Checks the queues, runs the scenes, and the cases of these ops.
 fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     let cases = cases::all().into_iter().chain(regions::all()).filter(|case| op(&case.op));
     let mut results: Vec<CaseResult> = cases.flat_map(|case| single::run(engine, &case)).collect();
+    results.extend(queue::results(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
 }

@@ -1,7 +1,8 @@
 //! A plan with its memory on an engine, and the same plan run by definition.
 
-use crate::engine::{Bindings, Buffer, Engine, Executable, Queue, Ticket, Usage};
+use crate::engine::{Bindings, Buffer, Engine, Executable, Usage};
 use crate::plan::{Plan, Port, Region};
+use crate::queue::Queue;
 use crate::{Error, Result};
 use inkstone_tensor::step::StepView;
 use inkstone_tensor::{
@@ -42,10 +43,9 @@ const STEP_WORDS: usize = 1 << 14;
 
 /// A plan that an engine has prepared, with buffers of its own.
 pub(super) struct Rig {
-    queue: Box<dyn Queue>,
-    executable: Arc<dyn Executable>,
-    bind: Bindings,
-    last: Ticket,
+    pub(super) queue: Box<dyn Queue>,
+    pub(super) executable: Arc<dyn Executable>,
+    pub(super) bind: Bindings,
 }
 
 impl Rig {
@@ -65,10 +65,10 @@ impl Rig {
         };
         let exec = engine.caps().exec.first().copied().unwrap_or(crate::Exec::Steps);
         let executable = engine.prepare(plan.clone(), bind.clone(), exec)?;
-        Ok(Rig { queue: engine.queue()?, executable, bind, last: Ticket(0) })
+        Ok(Rig { queue: engine.queue()?, executable, bind })
     }
 
-    fn buffer(&self, region: Region) -> Result<&Buffer> {
+    pub(super) fn buffer(&self, region: Region) -> Result<&Buffer> {
         let plan = self.executable.plan();
         let bytes = plan.bytes_of(region);
         self.bind.buffer(region).ok_or_else(|| Error::Unbound { plan: plan.name.clone(), region, bytes, bound: 0 })
@@ -81,15 +81,15 @@ impl Rig {
 
     pub(super) fn submit(&mut self, words: &[u32]) -> Result<()> {
         self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
-        self.last = self.queue.submit(&self.executable)?;
-        self.queue.wait(self.last)
+        let ticket = self.queue.submit(&self.executable, &[])?;
+        self.queue.wait(ticket)
     }
 
     pub(super) fn read(&mut self, region: Region, ty: &Type, sizes: &Sizes) -> Result<Array> {
         let no_memory = |source| Error::NoMemory { what: "a result", source };
         let mut value = Array::zeros(ty.dtype, ty.rows.at(sizes), ty.cols).map_err(no_memory)?;
         let buffer = self.buffer(region)?.clone();
-        self.queue.read(self.last, &buffer, 0, value.bytes_mut())?;
+        self.queue.read(&buffer, 0, value.bytes_mut())?;
         Ok(value)
     }
 }

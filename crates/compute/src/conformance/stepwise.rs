@@ -4,9 +4,10 @@
 use super::values::{difference, largest};
 use super::{rounding, tolerance};
 use crate::check::ARENA_ALIGN;
-use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
+use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weights};
 use crate::kernel::{Kernel, Registry};
 use crate::plan::{Arg, Plan, Region, Step, WeightSlot};
+use crate::queue::{Back, Queue, Ticket};
 use crate::{EngineOptions, Error, Reference, Result};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
@@ -88,7 +89,7 @@ impl Engine for Stepwise {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(Observer { name: self.caps().name.clone(), inner: self.engine.queue()?, last: Ticket(0) }))
+        Ok(Box::new(Observer { name: self.caps().name.clone(), inner: self.engine.queue()? }))
     }
 }
 
@@ -138,11 +139,10 @@ impl Executable for Observed {
 struct Observer {
     name: String,
     inner: Box<dyn Queue>,
-    last: Ticket,
 }
 
 impl Queue for Observer {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         let executable: &dyn Any = executable.as_ref();
         let foreign = || Error::Foreign { what: "executable", engine: self.name.clone() };
         let observed: &Observed = executable.downcast_ref().ok_or_else(foreign)?;
@@ -154,23 +154,27 @@ impl Queue for Observer {
                 states.insert(region, self.value(observed, region, 0, &slot.ty, &slots)?);
             }
         }
-        self.last = self.inner.submit(&observed.inner)?;
-        self.inner.wait(self.last)?;
+        let ticket = self.inner.submit(&observed.inner, back)?;
+        self.inner.wait(ticket)?;
         let mut words = vec![0u32; (observed.bind.step.bytes() / 4) as usize];
-        self.inner.read(self.last, &observed.bind.step, 0, bytemuck::cast_slice_mut(&mut words))?;
+        self.inner.read(&observed.bind.step, 0, bytemuck::cast_slice_mut(&mut words))?;
         let view = StepView::new(&words)?;
         for index in 0..observed.spread.steps.len() {
             self.observe(observed, index, &view, &mut states)?;
         }
-        Ok(self.last)
+        Ok(ticket)
     }
 
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.inner.write(dst, offset, bytes)
     }
 
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.inner.read(after, src, offset, into)
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        self.inner.fetch(ticket, range, into)
+    }
+
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.inner.read(src, offset, into)
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
@@ -238,7 +242,7 @@ impl Observer {
         let bytes = value.bytes().len() as u64;
         let unbound = || Error::Unbound { plan: observed.plan.name.clone(), region, bytes, bound: 0 };
         let buffer = observed.bind.buffer(region).ok_or_else(unbound)?;
-        self.inner.read(self.last, buffer, offset, value.bytes_mut())?;
+        self.inner.read(buffer, offset, value.bytes_mut())?;
         Ok(value)
     }
 

@@ -6,9 +6,11 @@ mod memory;
 mod run;
 mod weights;
 
-use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Queue, Ticket, Usage, Weights};
+use crate::backs::Backs;
+use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weights};
 use crate::kernel::{EngineOptions, Kernel, Layout, Pattern, Registry};
 use crate::plan::{Plan, WeightSlot};
+use crate::queue::{Back, Queue, Ticket};
 use crate::{Budget, Error, Result, platform};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
@@ -73,6 +75,7 @@ impl Reference {
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],
             exec: vec![Exec::Steps],
+            ahead: 1,
         };
         let registry = options.apply(Self::NAME, vec![Layout::FILE], vec![eval()]);
         let device = Arc::new(Device { budget: Budget::new(Reference::NAME, memory), running: Mutex::new(()) });
@@ -127,7 +130,7 @@ impl Engine for Reference {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(Inline { device: self.device.clone(), last: 0 }))
+        Ok(Box::new(Inline { device: self.device.clone(), last: 0, backs: Backs::default() }))
     }
 }
 
@@ -135,6 +138,7 @@ impl Engine for Reference {
 struct Inline {
     device: Arc<Device>,
     last: u64,
+    backs: Backs,
 }
 
 impl Inline {
@@ -147,14 +151,31 @@ fn foreign(what: &'static str) -> Error {
     Error::Foreign { what, engine: Reference::NAME.to_owned() }
 }
 
+/// Copies the bytes of a range.
+fn bytes_of(range: &Back, into: &mut [u8]) -> Result<()> {
+    range.buffer.get::<Memory>(Reference::NAME)?.read(range.offset as usize, into)
+}
+
 impl Queue for Inline {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         let executable: &dyn Any = executable.as_ref();
         let program: &Program = executable.downcast_ref().ok_or_else(|| foreign("executable"))?;
+        for range in back {
+            range.check()?;
+            range.buffer.get::<Memory>(Reference::NAME)?;
+        }
         let _running = self.device.lock();
         program.run()?;
         self.last += 1;
+        self.backs.push(Ticket(self.last), back);
+        // At once: the next work on these buffers may be another queue's.
+        self.backs.settle(|_, range, into| bytes_of(range, into))?;
         Ok(Ticket(self.last))
+    }
+
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        self.check(ticket)?;
+        self.backs.fetch(ticket, range, into, bytes_of)
     }
 
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -164,8 +185,7 @@ impl Queue for Inline {
         memory.write(offset as usize, bytes)
     }
 
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.check(after)?;
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
         src.check(offset, into.len())?;
         let memory: &Memory = src.get(Reference::NAME)?;
         let _running = self.device.lock();

@@ -94,13 +94,13 @@ impl Rig {
         b.push(&SeqStep { slot: 3, tokens, tables: &[table], logits: LogitWish::None, sampler: None });
         let step = self.bind.step.clone();
         self.queue.write(&step, 0, bytemuck::cast_slice(b.encode(0, 0)))?;
-        self.queue.submit(&self.executable)
+        self.queue.submit(&self.executable, &[])
     }
 
     fn read(&mut self, region: Region, from: usize, count: usize) -> Vec<f32> {
         let mut values = vec![0f32; count];
         let buffer = self.bind.buffer(region).unwrap().clone();
-        self.queue.read(Ticket(0), &buffer, 4 * from as u64, bytemuck::cast_slice_mut(&mut values)).unwrap();
+        self.queue.read(&buffer, 4 * from as u64, bytemuck::cast_slice_mut(&mut values)).unwrap();
         values
     }
 
@@ -280,7 +280,7 @@ fn steps_that_do_not_fit_are_errors_and_change_nothing() {
     }
     let step = r.bind.step.clone();
     r.queue.write(&step, 0, &[0xff; 64]).unwrap();
-    assert!(matches!(r.queue.submit(&r.executable), Err(Error::Step(_))));
+    assert!(matches!(r.queue.submit(&r.executable, &[]), Err(Error::Step(_))));
     // The token drawn last is the carry's, and may be anything.
     r.queue.write(&r.bind.states[0].clone(), 4 * carry::word(carry::TOKEN, 3) as u64, &[9, 0, 0, 0]).unwrap();
     assert_eq!(r.step(&[LAST], &[3, 1]).unwrap_err().to_string(), "step buffer: token is 9, allowed: 5");
@@ -431,16 +431,16 @@ fn queues_refuse_what_is_not_theirs() {
     let engine = engine();
     let mut queue = engine.queue().unwrap();
     let other: Arc<dyn Executable> = Arc::new(Other(plan(16, add())));
-    assert!(matches!(queue.submit(&other), Err(Error::Foreign { what: "executable", .. })));
+    assert!(matches!(queue.submit(&other, &[]), Err(Error::Foreign { what: "executable", .. })));
     assert!(matches!(queue.wait(Ticket(1)), Err(Error::Foreign { what: "ticket", .. })));
     let buffer = engine.alloc(6, Usage::Port).unwrap();
     queue.write(&buffer, 3, &[1, 2, 3]).unwrap();
     let mut bytes = [0; 4];
-    queue.read(Ticket(0), &buffer, 2, &mut bytes).unwrap();
+    queue.read(&buffer, 2, &mut bytes).unwrap();
     assert_eq!(bytes, [0, 1, 2, 3]);
     assert_eq!(queue.write(&buffer, 4, &[1, 2, 3]).unwrap_err().to_string(), "bytes 4..7 of a buffer of 6");
-    assert!(queue.read(Ticket(0), &buffer, u64::MAX, &mut bytes).is_err());
-    assert!(queue.read(Ticket(0), &Buffer::new(Arc::new(()), 9), 0, &mut bytes).is_err());
+    assert!(queue.read(&buffer, u64::MAX, &mut bytes).is_err());
+    assert!(queue.read(&Buffer::new(Arc::new(()), 9), 0, &mut bytes).is_err());
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn threads_with_queues_of_their_own_share_states() {
         for _ in 0..4 {
             let (queue, bind) = (engine.queue().unwrap(), first.bind.clone());
             let mut r = Rig { queue, bind, executable: first.executable.clone() };
-            scope.spawn(move || (0..50).for_each(|_| assert!(r.queue.submit(&r.executable).is_ok())));
+            scope.spawn(move || (0..50).for_each(|_| assert!(r.queue.submit(&r.executable, &[]).is_ok())));
         }
     });
     assert_eq!(first.length(), 201);

@@ -139,14 +139,15 @@ impl Rig {
     }
 
     pub fn submit(&mut self) -> Result<Ticket> {
-        self.queue.submit(&self.executable)
+        self.queue.submit(&self.executable, &[])
     }
 
     /// What the plan gives: the first value of each row.
     pub fn read(&mut self, ticket: Ticket, rows: usize) -> Result<Vec<f32>> {
+        self.queue.wait(ticket)?;
         let mut read = |row: usize| {
             let mut value = [0; 4];
-            self.queue.read(ticket, &self.bind.ports[1].1, (row * COLS * 4) as u64, &mut value)?;
+            self.queue.read(&self.bind.ports[1].1, (row * COLS * 4) as u64, &mut value)?;
             Ok(f32::from_ne_bytes(value))
         };
         (0..rows).map(&mut read).collect()

@@ -243,6 +243,6 @@ fn what_belongs_to_another_engine_is_refused_also_if_it_is_of_the_same_kind() {
     };
     foreign("buffer", other.prepare(Arc::new(good()), bind.clone(), Exec::Steps).err().unwrap());
     let mut queue = other.queue().unwrap();
-    foreign("executable", queue.submit(&prepared).unwrap_err());
+    foreign("executable", queue.submit(&prepared, &[]).unwrap_err());
     foreign("buffer", queue.write(&bind.step, 0, &[0; 4]).unwrap_err());
 }

@@ -63,8 +63,9 @@ fn each_tile_has_columns_of_one_result() {
         let mut rig = Rig::new(&options, pair_plan(block, 2 * COLS.div_ceil(block))).unwrap();
         rig.feed(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let ticket = rig.submit().unwrap();
+        rig.queue.wait(ticket).unwrap();
         let mut found = vec![0f32; 5 * COLS];
-        rig.queue.read(ticket, &rig.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+        rig.queue.read(&rig.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
         let wanted: Vec<f32> = (0..5 * COLS).map(|i| 3.0 * (1 + i / COLS) as f32 + 2.0 * (i % COLS) as f32).collect();
         assert_eq!(found, wanted, "{threads} threads, blocks of {block} columns");
     }
@@ -114,9 +115,10 @@ fn a_region_updates_several_states_in_place() {
     for (rows, wanted) in [(&[1.0, 2.0, 3.0][..], [1.0, 2.0, 3.0, 0.0]), (&[7.0], [7.0, 2.0, 3.0, 0.0])] {
         rig.feed(rows).unwrap();
         let ticket = rig.submit().unwrap();
+        rig.queue.wait(ticket).unwrap();
         for (i, state) in rig.bind.states.iter().enumerate() {
             let mut found = vec![0f32; 4 * COLS];
-            rig.queue.read(ticket, state, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+            rig.queue.read(state, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
             let wanted = wanted.map(|x| x * (i + 1) as f32);
             assert_eq!(found.into_iter().step_by(COLS).collect::<Vec<_>>(), wanted, "state {i}");
         }
@@ -167,8 +169,9 @@ fn tiles_write_heads_of_a_cache_if_each_has_all_rows() {
     let mut rig = Rig::new(&options, parts_plan(usize::MAX, true)).unwrap();
     rig.feed(&[1.0, 2.0]).unwrap();
     let ticket = rig.submit().unwrap();
+    rig.queue.wait(ticket).unwrap();
     let mut found = vec![0f32; SLOTS * COLS];
-    rig.queue.read(ticket, &rig.bind.states[0], 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    rig.queue.read(&rig.bind.states[0], 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
     let rows = (0..4).flat_map(|head| (0..SLOTS).map(move |place| if place < 2 { 10 * head + place } else { 0 }));
     let wanted: Vec<f32> = rows.flat_map(|row| [row as f32; COLS / 4]).collect();
     assert_eq!(found, wanted);

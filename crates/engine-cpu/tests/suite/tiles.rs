@@ -63,8 +63,9 @@ fn kernels_from_outside_get_tiles_as_they_cut_them() {
     let mut rig = Rig::new(&options, plan(vec![step])).unwrap();
     rig.feed(&[0.0]).unwrap();
     let ticket = rig.submit().unwrap();
+    rig.queue.wait(ticket).unwrap();
     let mut found = vec![0f32; COLS];
-    rig.queue.read(ticket, &rig.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    rig.queue.read(&rig.bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
     assert!(found.iter().all(|width| *width == BLOCK as f32), "a tile of {} columns", found[0]);
 }
 

@@ -71,8 +71,9 @@ fn results(rig: &mut Rig, caches: &[Vec<u8>; 2]) -> Vec<u32> {
         rig.queue.write(state, 0, cache).unwrap();
     }
     let ticket = rig.submit().unwrap();
+    rig.queue.wait(ticket).unwrap();
     let mut found = vec![0; POSITIONS.len() * HEADS * DIM];
-    rig.queue.read(ticket, &rig.bind.ports[2].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    rig.queue.read(&rig.bind.ports[2].1, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
     found
 }
 

@@ -133,6 +133,12 @@ impl StepBuffer {
         }
     }
 
+    /// The number of words that go to the device.
+    pub fn words(&self) -> usize {
+        let records = size_of::<Header>() + size_of_val(&*self.seqs) + size_of_val(&*self.logits);
+        records / 4 + self.feed.len() + self.pages.len() + self.samplers.len()
+    }
+
     /// The words that go to the device.
     pub fn encode(&mut self, first: usize, count: usize) -> &[u32] {
         let header = self.header(first, count);
@@ -171,6 +177,7 @@ mod tests {
     fn what_is_composed_is_what_is_seen() {
         let mut b = two();
         let words = b.encode(4, 2).to_vec();
+        assert_eq!(b.words(), words.len());
         let v = StepView::new(&words).unwrap();
         assert_eq!((v.feed, v.pages, v.samplers), (&[9, 8, 7, 6, 5, LAST][..], &[7, 3, 5][..], &[1, 2][..]));
         assert_eq!(v.logits, [LogitRow { row: 4, seq: 0 }, LogitRow { row: 5, seq: 1 }]);

@@ -95,8 +95,9 @@ pub fn product(way: &Way, weight: &Weight, x: &[u8], rows: usize) -> Result<Vec<
     let mut queue = engine.queue()?;
     queue.write(&bind.step, 0, bytemuck::cast_slice(step.encode(0, 0)))?;
     queue.write(&bind.ports[0].1, 0, x)?;
-    let ticket = queue.submit(&executable)?;
+    let ticket = queue.submit(&executable, &[])?;
+    queue.wait(ticket)?;
     let mut y = vec![0u32; rows * weight.rows];
-    queue.read(ticket, &bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut y))?;
+    queue.read(&bind.ports[1].1, 0, bytemuck::cast_slice_mut(&mut y))?;
     Ok(y)
 }

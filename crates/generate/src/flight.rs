@@ -1,0 +1,152 @@
+//! A step under composition, and a step that the device has until its results are read.
+
+use crate::reply::TokenScore;
+use crate::{Error, Result};
+use inkstone_compute::Ticket;
+use inkstone_tensor::step::record::Record;
+use inkstone_tensor::step::{SeqStep, StepBuffer};
+use std::ops::Range;
+
+/// The results of a part that the host asks for, in addition to one record per sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// None.
+    Nothing,
+    /// The log-probabilities of its last row.
+    Scores,
+    /// The logits of its rows.
+    Logits,
+}
+
+/// The part of a sequence in a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The sequence. Results go by this number: its slot may have another owner when they arrive.
+    pub id: u64,
+    /// Its slot in the carry during the step.
+    pub slot: usize,
+    /// The number of its rows.
+    pub rows: usize,
+    /// Whether these rows are the last ones of its prompt, or later ones.
+    pub whole: bool,
+    /// Whether it draws a token.
+    pub draws: bool,
+    /// What the host asks for.
+    pub wish: Wish,
+    /// Its rows with logits, among those of the step.
+    pub logits: Range<usize>,
+}
+
+/// A step under composition. Its memory is reused.
+pub(crate) struct Step {
+    pub(crate) buffer: StepBuffer,
+    parts: Vec<Part>,
+    /// Tokens in the caches of its sequences, including the tokens of the step.
+    cached: usize,
+}
+
+impl Step {
+    /// An empty step in this buffer.
+    pub fn new(buffer: StepBuffer, sequences: usize) -> Step {
+        Step { buffer, parts: Vec::with_capacity(sequences), cached: 0 }
+    }
+
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.parts.clear();
+        self.cached = 0;
+    }
+
+    /// Adds the next rows of the sequence `id`, which has `before` tokens in the caches. `whole`: no token of its prompt
+    /// is left.
+    pub fn push(&mut self, id: u64, before: usize, whole: bool, wish: Wish, s: &SeqStep) {
+        let first = self.buffer.logits().len();
+        self.buffer.push(s);
+        let (logits, rows) = (first..self.buffer.logits().len(), s.tokens.len());
+        self.parts.push(Part { id, slot: s.slot, rows, whole, draws: s.sampler.is_some(), wish, logits });
+        self.cached += before + rows;
+    }
+
+    /// Its parts, in the order in which they were added.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.buffer.rows()
+    }
+
+    /// The number of rows with logits.
+    pub fn logit_rows(&self) -> usize {
+        self.buffer.logits().len()
+    }
+
+    pub fn cached(&self) -> usize {
+        self.cached
+    }
+}
+
+/// A step that was launched, until it has landed.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    /// The submit of its first window of logit rows.
+    pub ticket: Ticket,
+    pub parts: Vec<Part>,
+    /// The row of the ring that it writes, if it draws.
+    pub ring: Option<usize>,
+    /// The number of rows with logits.
+    pub logit_rows: usize,
+    /// The number of windows of logit rows.
+    pub windows: usize,
+}
+
+impl Flight {
+    /// A flight without parts, to be filled.
+    pub fn empty() -> Flight {
+        Flight { ticket: Ticket(0), parts: Vec::new(), ring: None, logit_rows: 0, windows: 1 }
+    }
+}
+
+/// The reason why a step has no results.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nothing was given to the queue: all states are as before.
+    NotRun(Error),
+    /// The states of all sequences are unknown.
+    Lost(Error),
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        match failure {
+            Failure::NotRun(error) | Failure::Lost(error) => error,
+        }
+    }
+}
+
+/// The result of a sequence in a step.
+pub(crate) struct Drawn<'a> {
+    /// A token or a status.
+    pub record: u32,
+    /// Its scores, if they were requested.
+    pub scores: Option<&'a [u32]>,
+}
+
+impl Drawn<'_> {
+    /// The token, or the error of its record. `index` is the number of tokens that the sequence drew before.
+    pub fn token(&self, index: u64) -> Result<u32> {
+        match Record::decode(self.record) {
+            Record::Token(id) => Ok(id),
+            Record::NanLogits => Err(Error::NanLogits { token: index }),
+            Record::Empty(stage) => Err(Error::NoTokenLeft { token: index, stage }),
+            other => Err(Error::NoRecord { token: index, status: format!("{other:?}") }),
+        }
+    }
+
+    /// The score of the drawn token, with this number of the most probable tokens.
+    pub fn score(&self, id: u32, top: usize) -> Option<TokenScore> {
+        self.scores.and_then(|words| TokenScore::decode(id, words, top))
+    }
+}
