@@ -1,10 +1,10 @@
 //! Checks on every engine, and engines that only checks have.
 
+use inkstone::compute::conformance::Delayed;
 use inkstone::compute::{
     Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Kernel, Pattern, Plan, Queue, Reference,
     ReferenceKernel, Registry, Result, Usage, WeightSlot, Weights,
 };
-use inkstone::compute::conformance::Delayed;
 use inkstone::tensor::{DType, Progress, WeightSource};
 use inkstone_engine_cpu::{Cpu, Q8, Set};
 use std::sync::Arc;

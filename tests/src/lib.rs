@@ -9,7 +9,7 @@ mod subjects;
 pub mod tiny;
 
 pub use clock::busy_time;
-pub use engines::{encoded, forbid_eval_if_asked, with_block_sums, with_buckets};
+pub use engines::{ahead, encoded, forbid_eval_if_asked, with_block_sums, with_buckets};
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
 pub use subjects::Subject;

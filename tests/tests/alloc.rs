@@ -12,8 +12,8 @@ use inkstone_engine_cpu::Cpu;
 use inkstone_tests::{assets, oracle};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Allocations of all threads.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -123,6 +123,10 @@ fn a_decode_step_is_one_submit_and_a_row_of_the_ring(file: &Path, options: &Opti
         let after = engine.counts();
         let steps = after.submits - before.submits;
         assert_eq!(steps as usize, STEPS, "a submit for each step of {sequences} sequences");
-        assert_eq!((after.writes - before.writes, (after.back - before.back) / steps), (0, 256), "{sequences} sequences");
+        assert_eq!(
+            (after.writes - before.writes, (after.back - before.back) / steps),
+            (0, 256),
+            "{sequences} sequences"
+        );
     }
 }

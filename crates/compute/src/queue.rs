@@ -1,7 +1,7 @@
 //! Queues of work: plans to run and bytes to write, in an order, and the ranges that a run brings back to the host.
 
-use crate::engine::{Buffer, Executable};
 use crate::Result;
+use crate::engine::{Buffer, Executable};
 use std::sync::Arc;
 
 /// Ordered work. `submit` may return before the work is done, and keeps alive what it needs. A queue accepts any number

@@ -14,8 +14,8 @@ use crate::scratch::Need;
 use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Accuracy, Back, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout, Plan,
-    Queue, Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
+    Accuracy, Back, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout,
+    Plan, Queue, Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! A loaded model with its tokenizer.
 
 use crate::loaded::Loaded;
-use crate::output::Output;
 use crate::memory::reserve;
+use crate::output::Output;
 use crate::request::{chain, file_options, sampler_words};
 use crate::scheduler::{Scheduler, lock};
 use crate::sequence::{Draw, Goal, Sequence};

@@ -75,11 +75,7 @@ impl State {
     }
 
     /// Appends this number of logits, which `fetch` writes.
-    pub fn take_logits(
-        &mut self,
-        values: usize,
-        fetch: &mut dyn FnMut(&mut [f32]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn take_logits(&mut self, values: usize, fetch: &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> {
         let start = self.logits.len();
         self.logits.resize(start + values, 0.0);
         fetch(&mut self.logits[start..])

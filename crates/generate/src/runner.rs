@@ -8,9 +8,9 @@ use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Q
 use inkstone_graph::{Compiled, Kind, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
+use inkstone_tensor::Progress;
 use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{NONE, SEQS, StepBuffer, carry};
-use inkstone_tensor::Progress;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -345,8 +345,7 @@ impl Runner {
 }
 
 /// Takes logits of a part: the number of values, and the function that writes them.
-pub(crate) type TakeLogits<'a> =
-    dyn FnMut(&Part, usize, &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> + 'a;
+pub(crate) type TakeLogits<'a> = dyn FnMut(&Part, usize, &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> + 'a;
 
 /// The graphs of a window of a step. The body runs with the first window, and once.
 fn kinds(step: &Step, window: usize) -> &'static [Kind] {

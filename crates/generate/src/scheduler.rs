@@ -162,14 +162,13 @@ impl Scheduler {
                 s.fail(Arc::new(error.into()));
                 continue;
             }
+            // It has its slot first, so that it ends with the others if the engine fails.
+            let s = self.running[slot].insert(s);
             let (left, ends) = match &s.goal {
                 Goal::Draw(draw) => (draw.limit, draw.ends.as_slice()),
                 Goal::Logits => (0, &[][..]),
             };
-            // It has its slot first, so that it ends with the others if the engine fails.
-            let admitted = self.runner.admit(slot, left, ends);
-            self.running[slot] = Some(s);
-            admitted?;
+            self.runner.admit(slot, left, ends)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A sequence: the tokens that it feeds next, and the processing of the tokens that it draws.
 
-use crate::output::Output;
 use crate::flight::Drawn;
+use crate::output::Output;
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece};
 use inkstone_kvcache::PageTable;

@@ -62,8 +62,7 @@ impl Generator {
         }
         let drawn = vec![0; sequences];
         let flights = VecDeque::new();
-        let mut steps =
-            Steps { scheduler, tables: Vec::new(), room, len: 0, flights, sampler, drawn, prompt, traffic };
+        let mut steps = Steps { scheduler, tables: Vec::new(), room, len: 0, flights, sampler, drawn, prompt, traffic };
         steps.begin(sequences)?;
         Ok(steps)
     }

@@ -4,8 +4,8 @@ use crate::kernels;
 use crate::memory::Memory;
 use crate::program::{Program, foreign};
 use inkstone::compute::{
-    Back, Backs, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
-    Result, Ticket, Usage, WeightSlot, Weights, available_memory,
+    Back, Backs, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
+    Registry, Result, Ticket, Usage, WeightSlot, Weights, available_memory,
 };
 use inkstone::tensor::{Array, Progress, SourceError, WeightSource};
 use std::any::Any;

@@ -375,7 +375,8 @@ fn a_model_whose_states_can_not_be_set_anew_is_closed(engine: &str) {
     generator.stream_ids(&[BOS], &draws(1, 1)).unwrap();
     // The running sequence needs no write, and keeps all its text.
     assert_eq!(rest(&mut streams[0]).len(), 8);
-    let closed = "the model is closed, because its states can't be set anew after a failure: an injected fault of Write";
+    let closed =
+        "the model is closed, because its states can't be set anew after a failure: an injected fault of Write";
     let errors: Vec<String> = (0..2)
         .map(|i| match i {
             0 => streams[1].find_map(Result::err).expect("an error").to_string(),
@@ -414,7 +415,6 @@ on_engines! {
     a_reply_that_a_callback_ends_does_not_depend_on_who_steps
     text_that_is_held_back_comes_out_at_every_end_but_a_stop_text
     logits_of_many_windows_and_draws_share_steps
-    a_first_draw_in_a_later_window_of_a_step_is_taken_with_its_scores
     a_sequence_of_nan_fails_alone_and_leaves_no_nan_in_its_pages
     an_engine_that_fails_or_panics_ends_what_runs_and_nothing_else
 }

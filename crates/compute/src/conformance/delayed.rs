@@ -254,7 +254,7 @@ impl Late {
             return Err(Error::Earlier(error.clone()));
         }
         let found = self.done.iter().find(|(outer, _)| *outer == ticket.0).map(|(_, inner)| *inner);
-        found.ok_or(too_old(ticket, 0))
+        found.ok_or_else(|| too_old(ticket, 0))
     }
 }
 
