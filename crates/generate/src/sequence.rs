@@ -3,7 +3,7 @@
 use crate::output::Output;
 use crate::runner::Drawn;
 use crate::stops::StopRules;
-use crate::{Cancel, Error, FinishReason, Piece};
+use crate::{Cancel, Error, FinishReason, Piece, clock};
 use inkstone_kvcache::PageTable;
 use inkstone_tensor::step::record::Record;
 use inkstone_text::{Decoder, Tokenizer};
@@ -73,7 +73,7 @@ impl Sequence {
         if self.output.is_abandoned() {
             return Some(FinishReason::Callback);
         }
-        self.deadline.filter(|d| Instant::now() >= *d).map(|_| FinishReason::Deadline)
+        self.deadline.filter(|d| clock::now() >= *d).map(|_| FinishReason::Deadline)
     }
 
     /// Processes a drawn token. Returns true if the sequence has ended.
