@@ -151,7 +151,8 @@ fn every_option_has_a_row() {
     // It has no value that means "not set", and only chats use it.
     names.retain(|name| *name != "template_limits");
     let mut wanted: Vec<&str> = rows().iter().map(|row| row.name).collect();
-    (names.sort_unstable(), wanted.sort_unstable());
+    names.sort_unstable();
+    wanted.sort_unstable();
     assert_eq!(names, wanted);
 }
 
