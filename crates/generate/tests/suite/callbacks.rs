@@ -131,3 +131,41 @@ fn a_stream_that_is_dropped_gives_its_place_to_the_next() {
         all_pages_are_back(&generator);
     }
 }
+
+#[test]
+fn a_reply_that_a_callback_ends_does_not_depend_on_who_steps() {
+    let generator = Setup::default().generator();
+    let request = of_text(&generator);
+    let whole = request.outcome(64);
+    for last in 1..TOKENS {
+        // In its callback another request steps for both, up to the end of the text.
+        let other = Request::new(8, &[BOS]).tokens(2 * TOKENS as u64);
+        let stop = |pieces| {
+            if pieces < last {
+                return Flow::Continue;
+            }
+            assert_eq!(other.reply(&generator), other.outcome(64));
+            Flow::Stop
+        };
+        let reply = with(&generator, &Cancel::new(), stop).unwrap();
+        let wanted = request.cut(&whole.ids[..last], FinishReason::Callback);
+        assert_eq!((reply.ids, reply.finish, reply.usage), (wanted.ids, wanted.finish, wanted.usage));
+        all_pages_are_back(&generator);
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_reads_waits_unless_others_need_its_place() {
+    let generator = Setup { context: 200, sequences: 2, ..Setup::default() }.generator();
+    let requests = [1, 2, 3].map(|seed| Request::new(seed, &[BOS]).tokens(150));
+    let [mut unread, mut read] = [0, 1].map(|i| requests[i].stream(&generator));
+    assert_eq!(read.rest(), requests[1].outcome(200));
+    let drawn = unread.stream().usage().completion_tokens;
+    assert!(drawn < 150 && unread.stream().finish().is_none(), "{drawn} tokens that nobody reads");
+    // Two that wait need both places.
+    let mut others = [1, 2].map(|i| requests[i].stream(&generator));
+    assert_eq!(others[1].rest(), requests[2].outcome(200));
+    assert_eq!(others[0].rest(), requests[1].outcome(200));
+    assert_eq!(unread.rest(), requests[0].outcome(200));
+    all_pages_are_back(&generator);
+}

@@ -123,11 +123,11 @@ fn a_draw_that_fails_ends_its_own_sequence_with_what_was_drawn() {
         let (mut a, mut b) = (failing.stream(&generator), sound.stream(&generator));
         assert_eq!((a.rest(), b.rest()), (failing.outcome(64), sound.outcome(64)));
         assert_eq!(a.error.unwrap().to_string(), format!("logits are NaN at token {index}"));
-        assert_eq!(a_text(&generator, &failing), format!("logits are NaN at token {index}"));
+        assert_eq!(error(&generator, &failing), format!("logits are NaN at token {index}"));
     }
 }
 
 /// The error of a request in one call.
-fn a_text(generator: &Generator, request: &Request) -> String {
+fn error(generator: &Generator, request: &Request) -> String {
     generator.generate_ids(&request.prompt, &request.options()).unwrap_err().to_string()
 }

@@ -65,6 +65,14 @@ fn rows_are_counted_once_for_all_windows_of_logits() {
 }
 
 #[test]
+fn logits_have_the_steps_that_the_caller_asks_for() {
+    let generator = generator(Setup { logit_rows: vec![16], ..Setup::default() });
+    generator.logits(&[3; 13], &[2, 5, 3]).unwrap();
+    // 2, 5, 3 and again 3 tokens.
+    assert_eq!(counts(&generator), [runs(4, 13, 13, 2 + 7 + 10 + 13), Runs::default()]);
+}
+
+#[test]
 fn rows_are_counted_once_for_all_windows_of_draws() {
     let generator = generator(Setup { sequences: 6, logit_rows: vec![1, 2], ..Setup::default() });
     let mut readers: Vec<_> = (0..5).map(|i| Request::new(i, &[BOS, 3]).tokens(3).stream(&generator)).collect();
