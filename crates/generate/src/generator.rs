@@ -9,7 +9,7 @@ use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, PlanTimes, Reply, Result, Usage};
+use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, PlanTimes, Reply, Result, Usage, clock};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
@@ -283,7 +283,7 @@ impl Generator {
 
     fn start(&self, ids: &[u32], goal: Goal, chunks: Vec<usize>, logits: Vec<f32>, o: &Options) -> Result<Handle> {
         // The time spent waiting for steps of other callers counts.
-        let deadline = o.deadline.and_then(|d| Instant::now().checked_add(d));
+        let deadline = o.deadline.and_then(|d| clock::now().checked_add(d));
         let (draws, ended) = match &goal {
             Goal::Draw(draw) => (draw.limit as usize, draw.has_no_room().then_some(draw.at_limit)),
             Goal::Logits => (0, None),

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "async")]
 mod async_stream;
+mod clock;
 mod error;
 mod flight;
 mod footprint;
@@ -26,6 +27,10 @@ mod steps;
 mod stops;
 mod stream;
 mod traffic;
+
+// The tests of the clock share a model with the tests in `tests`, which know this crate by its name.
+#[cfg(test)]
+extern crate self as inkstone_generate;
 
 #[cfg(feature = "async")]
 pub use async_stream::AsyncStream;

@@ -3,7 +3,7 @@
 use crate::flight::Drawn;
 use crate::output::Output;
 use crate::stops::StopRules;
-use crate::{Cancel, Error, FinishReason, Piece};
+use crate::{Cancel, Error, FinishReason, Piece, clock};
 use inkstone_kvcache::PageTable;
 use inkstone_text::{Decoder, Tokenizer};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Sequence {
         if self.output.is_abandoned() {
             return Some(FinishReason::Callback);
         }
-        self.deadline.filter(|d| Instant::now() >= *d).map(|_| FinishReason::Deadline)
+        self.deadline.filter(|d| clock::now() >= *d).map(|_| FinishReason::Deadline)
     }
 
     /// Processes a drawn token. Returns true if the sequence has ended.

@@ -1,0 +1,10 @@
+//! The scheduler on the reference engine, with a model whose outcome a few lines compute.
+
+mod callbacks;
+mod ends;
+mod options;
+mod profile;
+mod random;
+mod rig;
+mod scores;
+mod stop_texts;

@@ -1,0 +1,184 @@
+//! The model: a file with a vocabulary and weights, whose graphs are replaced by shorter ones.
+
+use super::engine::Wrapped;
+use super::hash;
+use inkstone_compute::{Engine, EngineOptions, Engines};
+use inkstone_generate::{Generator, Options, RunConfig};
+use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};
+use inkstone_graph::{Graph, Port, Tracer};
+use inkstone_model::{KvFormats, ModelGraph};
+use inkstone_tensor::{DType, Dim, Type, WeightSource};
+use inkstone_text::Tokenizer;
+use std::sync::Arc;
+
+/// The token before a text.
+pub const BOS: u32 = 1;
+/// The only end token of the vocabulary.
+pub const EOS: u32 = 2;
+
+/// The texts of the tokens, their types in the file, and the bytes that they add to a text. Texts overlap, and
+/// characters can be divided between tokens.
+const TOKENS: [(&str, i32, &[u8]); 16] = [
+    ("<unk>", 2, b""),
+    ("<s>", 3, b""),
+    ("</s>", 3, b""),
+    ("a", 1, b"a"),
+    ("b", 1, b"b"),
+    ("c", 1, b"c"),
+    ("ab", 1, b"ab"),
+    ("ca", 1, b"ca"),
+    ("abc", 1, b"abc"),
+    ("\u{2581}", 1, b" "),
+    ("\u{2581}a", 1, b" a"),
+    ("é", 1, "é".as_bytes()),
+    ("<0xE2>", 6, b"\xE2"),
+    ("<0x82>", 6, b"\x82"),
+    ("<0xAC>", 6, b"\xAC"),
+    ("bb", 1, b"bb"),
+];
+
+/// The number of tokens.
+pub const VOCAB: usize = TOKENS.len();
+
+/// The bytes of each token.
+pub const PIECES: [&[u8]; VOCAB] = {
+    let mut pieces: [&[u8]; VOCAB] = [b""; VOCAB];
+    let mut id = 0;
+    while id < VOCAB {
+        pieces[id] = TOKENS[id].2;
+        id += 1;
+    }
+    pieces
+};
+
+/// Values in the row of a token.
+const WIDTH: usize = 2;
+
+/// The logit of `token` after the token `last`.
+pub fn logit(last: u32, token: u32) -> f32 {
+    (last * token) as f32 / 64.0
+}
+
+/// The configuration of a generator.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub context: usize,
+    pub sequences: usize,
+    pub page: usize,
+    pub chunk: usize,
+    /// Buckets of the engine.
+    pub rows: Vec<usize>,
+    pub logit_rows: Vec<usize>,
+    /// The engine says that its steps took no time, instead of nothing.
+    pub timed: bool,
+    /// Draws come from the definition of `sample`, not from the hash.
+    pub samples: bool,
+    /// Options of the file.
+    pub file: Options,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            context: 64,
+            sequences: 4,
+            page: 4,
+            chunk: 0,
+            rows: vec![1, 4, 16],
+            logit_rows: vec![1, 2, 4],
+            timed: false,
+            samples: false,
+            file: Options::default(),
+        }
+    }
+}
+
+impl Setup {
+    /// A generator with these options of its own.
+    pub fn generator_with(&self, own: Options) -> Generator {
+        let mut options = EngineOptions::default().budget(1 << 28);
+        if !self.samples {
+            options = options.with_kernel(hash::kernel());
+        }
+        let engine: Arc<dyn Engine> = Engines::reference().open("reference", &options).expect("an engine");
+        let engine = Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed);
+        let mut config = RunConfig::new(self.context);
+        (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
+        config.file = self.file.clone();
+        let file = file();
+        let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
+        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), Arc::new(engine), config, own).expect("memory")
+    }
+
+    pub fn generator(&self) -> Generator {
+        self.generator_with(Options::default())
+    }
+}
+
+/// A file of one layer, as the reader of the architecture wants it.
+fn file() -> Arc<Gguf> {
+    let mut m = Metadata::new();
+    m.insert("general.architecture", "llama");
+    for key in ["block_count", "feed_forward_length", "attention.head_count"] {
+        m.insert(&format!("llama.{key}"), 1u32);
+    }
+    m.insert("llama.embedding_length", WIDTH as u32);
+    m.insert("llama.context_length", 64u32);
+    m.insert("llama.attention.layer_norm_rms_epsilon", 1e-5f32);
+    m.insert("tokenizer.ggml.model", "llama");
+    m.insert("tokenizer.ggml.tokens", TOKENS.map(|(text, ..)| text).to_vec());
+    m.insert("tokenizer.ggml.scores", vec![0f32; VOCAB]);
+    m.insert("tokenizer.ggml.token_type", TOKENS.map(|(_, kind, _)| kind).to_vec());
+    // The product of both rows of a token is its `logit`.
+    let table = |second: f32| (0..VOCAB).flat_map(|id| [id as f32 / 8.0, second]).collect::<Vec<f32>>();
+    let mut tensors = vec![
+        ("token_embd", vec![WIDTH, VOCAB], table(1.0)),
+        ("output", vec![WIDTH, VOCAB], table(0.0)),
+        ("output_norm", vec![WIDTH], vec![1.0; WIDTH]),
+        ("blk.0.attn_norm", vec![WIDTH], vec![1.0; WIDTH]),
+        ("blk.0.ffn_norm", vec![WIDTH], vec![1.0; WIDTH]),
+        ("blk.0.ffn_gate", vec![WIDTH, 1], vec![0.0; WIDTH]),
+        ("blk.0.ffn_up", vec![WIDTH, 1], vec![0.0; WIDTH]),
+        ("blk.0.ffn_down", vec![1, WIDTH], vec![0.0; WIDTH]),
+    ];
+    for name in ["blk.0.attn_q", "blk.0.attn_k", "blk.0.attn_v", "blk.0.attn_output"] {
+        tensors.push((name, vec![WIDTH, WIDTH], vec![0.0; WIDTH * WIDTH]));
+    }
+    let spec = |(name, dims, _): &(&str, Vec<usize>, Vec<f32>)| {
+        let dims: Vec<u64> = dims.iter().map(|d| *d as u64).collect();
+        TensorSpec::new(format!("{name}.weight"), DType::F32, &dims)
+    };
+    let mut writer = Writer::new(Vec::new(), &m, tensors.iter().map(spec).collect()).expect("a sound file");
+    for (.., values) in &tensors {
+        writer.data(bytemuck::cast_slice(values)).expect("memory");
+    }
+    let bytes = writer.finish().expect("all data");
+    Arc::new(Gguf::from_bytes(Arc::new(bytes), "made-up").expect("a sound file"))
+}
+
+/// The graphs of the file, without the layer and the norms.
+fn graphs(file: Arc<Gguf>) -> ModelGraph {
+    let model = ModelGraph::open(file.clone(), KvFormats::default()).expect("a sound model");
+    assert_eq!(model.config.vocab, VOCAB);
+    let (body, head) = (body(&*file).expect("a sound body"), head(&*file).expect("a sound head"));
+    ModelGraph { body, head, ..model }
+}
+
+fn body(source: &dyn WeightSource) -> inkstone_graph::Result<Graph> {
+    let t = Tracer::new("body", source);
+    let carry = t.carry();
+    let rows = t.begin_step(&carry)?;
+    t.keep(t.history_write(t.history(), rows, 0)?);
+    let x = t.embed(rows, t.weight("token_embd.weight", VOCAB, WIDTH)?)?;
+    t.keep(t.advance(carry, rows)?);
+    t.output(Port::Rows, rows);
+    t.output(Port::Hidden, x);
+    t.finish()
+}
+
+fn head(source: &dyn WeightSource) -> inkstone_graph::Result<Graph> {
+    let t = Tracer::new("head", source);
+    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, WIDTH)))?;
+    t.output(Port::Logits, t.linear(x, t.weight("output.weight", VOCAB, WIDTH)?, None)?);
+    t.finish()
+}
