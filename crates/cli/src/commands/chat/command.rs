@@ -13,6 +13,8 @@ pub(super) enum Command<'l> {
     System(Option<&'l str>),
     /// A change of an option: its name on the command line without dashes, then its value, as in `temperature 0.5`.
     Set(String),
+    /// Whether lines with counts and times follow each answer.
+    Verbose(bool),
     Show,
     Save(&'l str),
     Load(&'l str),
@@ -103,6 +105,7 @@ const COMMANDS: &[Entry] = &[
 /// Lines of the help about input other than commands.
 const MORE: &[(&str, &str)] = &[
     ("\"\"\"", "begins a message of several lines, which ends with \"\"\""),
+    ("/set verbose|quiet", "shows the numbers of tokens and the times after each answer, or does not"),
     ("//...", "a message that begins with a slash"),
     ("/think, /no_think", "begin a message, for models that have a switch for thinking"),
     ("Ctrl-C", "ends an answer, which keeps the text so far; clears a line; twice ends the program"),
@@ -183,6 +186,7 @@ mod tests {
             ("/system \"\"\"Be brief.\nBe kind.\"\"\"", Command::System(Some("Be brief.\nBe kind."))),
             ("/set temperature 0", Command::Set("temperature 0".to_string())),
             ("/set system Be brief.", Command::System(Some("Be brief."))),
+            ("/set verbose", Command::Verbose(true)),
             ("/save a b.json", Command::Save("a b.json")),
             ("/quit", Command::Quit),
             ("/bye", Command::Quit),
