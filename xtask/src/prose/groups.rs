@@ -27,7 +27,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("README", &["README.md"]),
     ("docs", &["docs", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]),
     ("help", &["crates/cli/tests/help.txt"]),
-    ("bench", &["bench/README.md", "bench/results/README.md"]),
+    ("bench", &["bench/README.md", "bench/peers"]),
     ("bench/notes", &["bench/notes"]),
     ("fuzz", &["fuzz/README.md", "fuzz/checks", "fuzz/fuzz_targets"]),
     ("tests/oracle", &["tests/oracle"]),
@@ -38,7 +38,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
 const EXAMPLES: &str = "xtask/src/prose/expressions.rs";
 
 /// The groups that had more findings than the rule allows when it was made.
-const BEFORE: &[(&str, usize)] = &[("bench/notes", 269)];
+const BEFORE: &[(&str, usize)] = &[("bench/notes", 210)];
 
 /// All groups: the documents, then the sources of each package.
 pub fn all(workspace: &Workspace) -> Result<Vec<Group>, Error> {
