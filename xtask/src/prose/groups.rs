@@ -27,7 +27,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("README", &["README.md"]),
     ("docs", &["docs", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]),
     ("help", &["crates/cli/tests/help.txt"]),
-    ("bench", &["bench/README.md", "bench/peers"]),
+    ("bench", &["bench/README.md", "bench/peers/candle/src", "bench/peers/templates/src"]),
     ("bench/notes", &["bench/notes"]),
     ("fuzz", &["fuzz/README.md", "fuzz/checks", "fuzz/fuzz_targets"]),
     ("tests/oracle", &["tests/oracle"]),
