@@ -38,7 +38,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
 const EXAMPLES: &str = "xtask/src/prose/expressions.rs";
 
 /// The groups that had more findings than the rule allows when it was made.
-const BEFORE: &[(&str, usize)] = &[("bench/notes", 210)];
+const BEFORE: &[(&str, usize)] = &[("bench/notes", 148)];
 
 /// All groups: the documents, then the sources of each package.
 pub fn all(workspace: &Workspace) -> Result<Vec<Group>, Error> {
