@@ -29,7 +29,7 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true,
           value_parser = number::real(|p| (0.0..=1.0).contains(&p), "0 to 1 (0: off)"))]
     min_p: Option<f64>,
-    /// Make tokens less probable that have already occurred; 1: off [default: 1]
+    /// Lower the probability of tokens that have already occurred; 1: off [default: 1]
     #[arg(long, value_name = "R", allow_negative_numbers = true,
           value_parser = number::real(|r| r > 0.0, "above 0 (1: off)"))]
     repeat_penalty: Option<f64>,
