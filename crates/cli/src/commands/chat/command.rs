@@ -102,10 +102,10 @@ const COMMANDS: &[Entry] = &[
     },
 ];
 
-/// Lines of the help about input other than commands.
+/// More lines of the help.
 const MORE: &[(&str, &str)] = &[
+    ("/set verbose|quiet", "shows or hides the number of tokens and the times after each answer"),
     ("\"\"\"", "begins a message of several lines, which ends with \"\"\""),
-    ("/set verbose|quiet", "shows the numbers of tokens and the times after each answer, or does not"),
     ("//...", "a message that begins with a slash"),
     ("/think, /no_think", "begin a message, for models that have a switch for thinking"),
     ("Ctrl-C", "ends an answer, which keeps the text so far; clears a line; twice ends the program"),
@@ -218,6 +218,6 @@ mod tests {
         assert_eq!(help[4], format!("{:18}  sets the system message; without TEXT removes it", "/system [TEXT]"));
         assert_eq!(help.len(), COMMANDS.len() + MORE.len());
         assert!(help.iter().all(|line| line.len() <= 110 && line.is_ascii()), "{help:?}");
-        assert!(MORE[0].1.ends_with(MORE[0].0));
+        assert!(MORE[1].1.ends_with(MORE[1].0));
     }
 }
