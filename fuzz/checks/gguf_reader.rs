@@ -1,11 +1,10 @@
-//! What must hold for any bytes that are taken for a GGUF file. Shared by the fuzz target and the test that replays its
-//! corpus.
+//! Conditions for any bytes that are read as a GGUF file. The fuzz target and the test that replays its corpus share them.
 
 use inkstone_gguf::{Gguf, TensorSpec, Writer};
 use std::sync::Arc;
 
-/// Opens the bytes as a file. If that works, every tensor can be had or is refused, every key is found, and the file
-/// written again reads the same. Gives whether it could be opened.
+/// Opens the bytes as a file. If that works, every tensor is returned or refused, every key is found, and the file has the
+/// same contents after it was written again. Returns whether it opens.
 pub fn check(bytes: &[u8]) -> bool {
     let Ok(file) = Gguf::from_bytes(Arc::new(bytes.to_vec()), "fuzz") else { return false };
     for (key, value) in file.metadata().iter() {
@@ -27,7 +26,7 @@ pub fn check(bytes: &[u8]) -> bool {
 fn written_again_reads_the_same(file: &Gguf) {
     let spec = |info: &inkstone_gguf::TensorInfo| Some(TensorSpec::new(&info.name, info.dtype.known()?, &info.dims));
     let Some(tensors) = file.tensors().iter().map(spec).collect::<Option<Vec<_>>>() else { return };
-    let mut writer = Writer::new(Vec::new(), file.metadata(), tensors).expect("what was read can be written");
+    let mut writer = Writer::new(Vec::new(), file.metadata(), tensors).expect("the contents can be written");
     for info in file.tensors() {
         if info.bytes != Some(0) {
             writer.data(file.tensor_data(&info.name).expect("it has bytes").as_slice()).expect("memory takes all");

@@ -1,5 +1,5 @@
-//! What must hold for any chat template and any conversation. Shared by the fuzz targets and the test that replays their
-//! corpus.
+//! Conditions for any chat template and any conversation. The fuzz targets and the test that replays their corpus share
+//! them.
 
 use inkstone_template::{Error, Given, Limits, Origin, Output, Renderer, Template};
 
@@ -8,7 +8,7 @@ fn limits() -> Limits {
     Limits { steps: 30_000, memory: 1 << 20, output: 1 << 18, ..Limits::default() }
 }
 
-/// Parses any text. Gives whether it is a template.
+/// Parses any text. Returns whether it is a template.
 pub fn check_parse(bytes: &[u8]) -> bool {
     let source = String::from_utf8_lossy(bytes);
     match Template::new(&source) {
@@ -20,8 +20,8 @@ pub fn check_parse(bytes: &[u8]) -> bool {
     }
 }
 
-/// Renders a template with a conversation; they stand one behind the other with NUL between the source, the role and the
-/// content of the first message, those of the next, and so on. Gives whether the template wrote something.
+/// Renders a template with a conversation. The bytes are the source, then the role and the content of each message, with NUL
+/// between them. Returns whether the template wrote something.
 pub fn check(bytes: &[u8]) -> bool {
     let whole = String::from_utf8_lossy(bytes);
     let mut parts = whole.split('\0');
@@ -69,7 +69,7 @@ fn dict(renderer: &Renderer, pairs: Vec<(&str, Given)>) -> Result<Given, Error> 
     renderer.dict(pairs.into_iter())
 }
 
-/// A message; each third one has a call of a tool, too.
+/// A message; each third message also has a call of a tool.
 fn message(renderer: &Renderer, i: usize, texts: &[&str]) -> Result<Given, Error> {
     let text = |i: usize| renderer.text(texts.get(i).copied().unwrap_or_default(), Origin::Input);
     let mut pairs = vec![("role", text(0)?), ("content", text(1)?)];
@@ -85,7 +85,7 @@ fn message(renderer: &Renderer, i: usize, texts: &[&str]) -> Result<Given, Error
 
 /// The place is in the source, and the text of the error is bounded.
 fn has_a_place(error: &Error, source: &str) {
-    // CR LF and CR are line ends, too.
+    // CR LF and CR are also line ends.
     let lines = source.replace("\r\n", "\n").replace('\r', "\n");
     let line = lines.split('\n').nth(error.line() - 1).expect("the line is there");
     assert!((1..=line.chars().count() + 1).contains(&error.column()), "{error}");

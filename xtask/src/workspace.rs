@@ -40,8 +40,8 @@ struct Target {
 }
 
 impl Workspace {
-    /// Reads the workspace that the current folder belongs to. Not that of the folder where this program was built, which may be
-    /// another checkout where two share a target folder.
+    /// Reads the workspace that the current folder belongs to. The folder where this program was built may belong to another
+    /// checkout, if two share a target folder.
     pub fn load() -> Result<Self, Error> {
         let json = Program::new("cargo metadata --no-deps --format-version 1", Path::new(".")).stdout()?;
         Self::parse(&json)

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, interrupted};
 use crate::termination::{self, TerminalModes};
+use crate::{output, terminal};
 use inkstone::Cancel;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The actions of signals in this process.
@@ -12,15 +13,19 @@ pub(crate) struct Signals {
     cancel: Arc<Mutex<Cancel>>,
     /// Whether the current work watches `cancel`, so that a first signal does not end the program.
     watched: Arc<AtomicBool>,
+    prompt: PlainPrompt,
 }
 
 impl Signals {
     /// Starts a thread that waits for Ctrl-C, SIGTERM and SIGHUP.
     pub(crate) fn install() -> Result<Signals, Error> {
-        let signals = Signals { cancel: Arc::default(), watched: Arc::default() };
-        let (cancel, watched) = (signals.cancel.clone(), signals.watched.clone());
+        let signals = Signals { cancel: Arc::default(), watched: Arc::default(), prompt: PlainPrompt::default() };
+        let (cancel, watched, prompt) = (signals.cancel.clone(), signals.watched.clone(), signals.prompt.clone());
         let modes = TerminalModes::now();
         ctrlc::set_handler(move || {
+            if !termination::requested() && prompt.warns() {
+                return;
+            }
             let cancel = current(&cancel);
             if cancel.is_cancelled() || !watched.load(SeqCst) {
                 modes.restore();
@@ -35,6 +40,11 @@ impl Signals {
     /// The switch that the first signal turns on.
     pub(crate) fn cancel(&self) -> Cancel {
         current(&self.cancel)
+    }
+
+    /// The prompt of a terminal without the line editor.
+    pub(crate) fn plain_prompt(&self) -> PlainPrompt {
+        self.prompt.clone()
     }
 
     /// Creates a new switch, after a signal that ended an answer but not the program.
@@ -57,6 +67,38 @@ impl Signals {
 
 fn current(cancel: &Mutex<Cancel>) -> Cancel {
     cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The prompt of a terminal without the line editor. There Ctrl-C is a signal, for which the terminal clears the line. The
+/// first signal is answered with a note, the second one before the end of a line ends the program.
+#[derive(Clone, Default)]
+pub(crate) struct PlainPrompt(Arc<AtomicU8>);
+
+/// The states of a prompt: the program does not wait at it, waits, or waits and has warned.
+const AWAY: u8 = 0;
+const WAITING: u8 = 1;
+const WARNED: u8 = 2;
+
+impl PlainPrompt {
+    /// Waits for a line, which `read` returns.
+    pub(crate) fn wait<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.0.store(WAITING, SeqCst);
+        let line = read();
+        self.0.store(AWAY, SeqCst);
+        line
+    }
+
+    /// Warns after the first signal. Returns whether it did.
+    fn warns(&self) -> bool {
+        let first = self.0.compare_exchange(WAITING, WARNED, SeqCst, SeqCst).is_ok();
+        if first {
+            // The terminal has shown `^C` in the line.
+            terminal::note("");
+            terminal::note(terminal::ONCE_MORE);
+            let _ = output::print(terminal::PROMPT.as_bytes());
+        }
+        first
+    }
 }
 
 /// See [`Signals::watch`].

@@ -7,6 +7,13 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
+/// The prompt for a line.
+pub(crate) const PROMPT: &str = "> ";
+/// The note after the first Ctrl-C at the prompt.
+pub(crate) const ONCE_MORE: &str = "Ctrl-C again or Ctrl-D ends";
+/// Terminals that can't show the line editor: the line editor has the same list.
+const PLAIN: [&str; 3] = ["dumb", "cons25", "emacs"];
+
 /// Shorter work shows no progress bar.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -23,6 +30,12 @@ pub(crate) fn error(line: &str) {
 /// Whether standard output is a terminal.
 pub(crate) fn shows_results() -> bool {
     io::stdout().is_terminal()
+}
+
+/// Whether lines are read without the line editor.
+pub(crate) fn is_plain() -> bool {
+    let is = |term: &std::ffi::OsStr| PLAIN.iter().any(|plain| term.eq_ignore_ascii_case(plain));
+    std::env::var_os("TERM").is_some_and(|term| is(&term))
 }
 
 /// Whether standard error can show a progress bar.

@@ -42,12 +42,12 @@ impl Way {
     }
 }
 
-/// Tokens that a process of ours writes while its memory is looked at.
+/// Tokens that a process of Inkstone writes while its memory is measured.
 const PEAK_TOKENS: usize = 16;
 
-/// Ours and llama.cpp's in turns, so many of each. Each timed process comes right after another one of its kind: on
-/// virtual machines memory that nobody had for some seconds is the host's again, and getting it back takes longer than
-/// all else.
+/// Processes of Inkstone and llama.cpp in turns, the given number of each. Each timed process starts right after another
+/// process of the same kind: the host of a virtual machine takes back memory that is unused for some seconds, and a program
+/// that needs it again waits longer than for all else.
 pub fn compare(
     ours: &Ours,
     peer: &LlamaCpp,
@@ -157,7 +157,7 @@ const CONTEXT: u64 = 4096;
 /// The memory that a process may use beyond its file and its cache: a part of both, but at least this number of bytes.
 const ALLOWANCE: (u64, u64) = (10, 120 << 20);
 
-/// Bytes that a process of ours may take at most.
+/// The largest number of bytes that a process of Inkstone may use.
 pub fn allowed(model: &Path) -> Result<f64, Error> {
     let file = Gguf::open(model, &OpenOptions::default())?;
     let metadata = file.metadata();
@@ -173,7 +173,7 @@ pub fn allowed(model: &Path) -> Result<f64, Error> {
     Ok((size + (size * ALLOWANCE.0 / 100).max(ALLOWANCE.1)) as f64)
 }
 
-/// Ours: the command that writes `tokens` tokens after the prompt, the most probable ones.
+/// Inkstone's command that writes `tokens` tokens after the prompt, the most probable ones.
 fn command(ours: &Ours, model: &Path, test: &Test, prompt: &str, tokens: usize) -> Command {
     let mut command = ours.command("complete", model, test);
     command.arg(prompt).args([

@@ -48,7 +48,7 @@ pub fn of_one_machine(records: &[Record]) -> Result<String, Error> {
     ))
 }
 
-/// One line for each machine, instruction set and state of the memory: our figure, and in brackets its ratio to
+/// One line for each machine, instruction set and state of the memory: Inkstone's figure, and in brackets its ratio to
 /// llama.cpp's.
 pub fn of_all_machines(records: &[Record]) -> String {
     let kinds: BTreeSet<(&str, &str, &str)> = records

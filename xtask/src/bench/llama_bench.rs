@@ -1,4 +1,4 @@
-//! Any llama-bench binary: it cannot be measured in slices, so it runs to its end in turns with ours.
+//! Any llama-bench binary: it cannot be measured in slices, so it runs to its end in turns with Inkstone.
 
 use std::path::{Path, PathBuf};
 

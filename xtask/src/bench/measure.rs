@@ -28,7 +28,7 @@ const BEST: usize = 2;
 /// Fresh processes of each.
 const FRESH: usize = 5;
 
-/// Ours against one peer.
+/// Inkstone against one peer.
 pub struct Bench<'a> {
     options: &'a Options,
     ours: &'a Ours,

@@ -13,17 +13,17 @@ usage: cargo xtask bench MODEL.gguf... --peer llama-cpp|candle|LLAMA-BENCH [OPTI
 
   -p N,...        tokens of a prompt [512]; 0: none
   -d N,...        tokens in the cache where decoding begins [0,4096]
-  -n N            0: no decoding; slices of 100 ms say how many tokens are decoded
+  -n N            0: no decoding; the number of tokens follows from slices of 100 ms
   -t N,...        threads [2]
   -b N,...        sequences per step [1,8]; more than one only at the first depth
   -r N            rounds [3]
   --first N       also a fresh process to its first token, with a prompt of N tokens, and its peak memory
   --busy          also decode next to two busy threads
-  --isa SET       avx512 or avx2, for both [the best that there is]
-  --numerics NAME of ours: fast rounds activations more where that is faster
+  --isa SET       avx512 or avx2, for both programs [the best of this machine]
+  --numerics NAME of Inkstone: fast rounds activations more if that is faster
   --huge-pages    also llama.cpp with glibc's huge pages, as a row aside
-  --ours PROGRAM  a built inkstone [built first]
-  -o FILE         where results are added to [bench/results/DATE.jsonl]";
+  --ours PROGRAM  an inkstone that is built [default: builds it]
+  -o FILE         file to which results are added [bench/results/DATE.jsonl]";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

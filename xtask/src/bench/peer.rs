@@ -1,4 +1,4 @@
-//! The engines that are measured: ours and the peers.
+//! The engines that are measured: Inkstone and the peers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ impl Ours {
     pub fn start(&self, model: &Path, test: &Test) -> Result<Process, Error> {
         let mut command = self.command("bench", model, test);
         command.arg("--slices").args(["--batch", &test.sequences.to_string(), "--ctx", &context(test).to_string()]);
-        Process::start("ours", command)
+        Process::start("inkstone", command)
     }
 }
 

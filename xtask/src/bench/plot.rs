@@ -20,7 +20,7 @@ text { fill: #e6edf3; } .grid { stroke: #3d444d; } .ours { stroke: #ff9a62; fill
 /// One line of the plot: depths and tokens per second.
 type Points = Vec<(f64, f64)>;
 
-/// Ours and llama.cpp's in the state of the memory that has results of most depths.
+/// The results of Inkstone and llama.cpp in the state of the memory that has results of most depths.
 pub fn decode_by_depth(records: &[Record]) -> String {
     let fits = |r: &&Record| {
         let test = &r.test;
@@ -42,7 +42,7 @@ pub fn decode_by_depth(records: &[Record]) -> String {
     let (state, found) = if states[0].1.len() >= states[1].1.len() { &states[0] } else { &states[1] };
     let line = |value: fn(&(usize, f64, f64)) -> f64| found.iter().map(|p| (p.0 as f64, value(p))).collect();
     let title = format!("{MODEL}: decode, 2 threads, AVX-512, {state} memory");
-    draw(&title, "tokens in the cache", "tokens a second", &line(|p| p.1), &line(|p| p.2))
+    draw(&title, "tokens in the cache", "tokens per second", &line(|p| p.1), &line(|p| p.2))
 }
 
 fn draw(title: &str, across: &str, up: &str, ours: &Points, peer: &Points) -> String {
@@ -67,7 +67,7 @@ fn draw(title: &str, across: &str, up: &str, ours: &Points, peer: &Points) -> St
     for value in ticks(end_x, step_x) {
         let _ = writeln!(svg, "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{value}</text>", x(value), bottom + 20.0);
     }
-    for (class, name, points) in [("ours", "inkstone", ours), ("peer", "llama.cpp", peer)] {
+    for (class, name, points) in [("ours", "Inkstone", ours), ("peer", "llama.cpp", peer)] {
         let places: Vec<String> = points.iter().map(|p| format!("{:.1} {:.1}", x(p.0), y(p.1))).collect();
         let Some(last) = points.last() else { continue };
         let _ = writeln!(svg, "<path class=\"{class} line\" d=\"M{}\"/>", places.join("L"));

@@ -1,4 +1,4 @@
-//! A process that is measured: ours and each peer's. It answers lines on its standard input with one JSON object each,
+//! A process that is measured, of Inkstone or of a peer. It answers lines on its standard input with one JSON object each,
 //! so that processes can be measured in slices that alternate.
 //!
 //! bench/README.md has the protocol.

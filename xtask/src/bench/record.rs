@@ -101,7 +101,7 @@ impl Figure {
     }
 }
 
-/// Ours and a peer's figure of one test, in one state of the memory.
+/// The figures of Inkstone (`ours`) and of a peer (`theirs`) in one test and one state of the memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub date: String,
@@ -122,21 +122,21 @@ pub struct Record {
     /// How the peer was run.
     pub variant: String,
     pub theirs: Figure,
-    /// Ours by the peer's.
+    /// The figure of Inkstone divided by the figure of the peer.
     pub ratio: f64,
     /// The read rate at the same time, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<f64>,
-    /// Share of it that ours reached.
+    /// Share of it that Inkstone reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Share of the fastest integer dot product that ours reached.
+    /// Share of the speed of the fastest integer dot product that Inkstone reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dot: Option<f64>,
-    /// Of memory: the bytes that ours may take.
+    /// For peak memory: the bytes that Inkstone may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<f64>,
-    /// Shown, but no row of a target: the peer has help that it does not bring.
+    /// Shown, but not compared with floors: the peer had help that it does not have by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
 }
@@ -165,16 +165,16 @@ impl fmt::Display for Record {
             format!("{median} ({least} to {most}, {} runs)", figure.runs)
         };
         write!(f, "{}, {}, {}, {} state: ", self.model, self.test, self.set(), self.state)?;
-        write!(f, "ours {}, {} [{}] {}", show(&self.ours), self.peer, self.variant, show(&self.theirs))?;
+        write!(f, "Inkstone {}, {} [{}] {}", show(&self.ours), self.peer, self.variant, show(&self.theirs))?;
         write!(f, ", ratio {:.3}", self.ratio)?;
         if let Some(read) = self.read {
-            write!(f, ", read {:.1} GB/s", read / 1e9)?;
+            write!(f, ", memory bandwidth {:.1} GB/s", read / 1e9)?;
         }
         if let Some(share) = self.share {
             write!(f, ", {:.0}% of it", share * 100.0)?;
         }
         if let Some(dot) = self.dot {
-            write!(f, ", {:.0}% of the integer peak", dot * 100.0)?;
+            write!(f, ", {:.0}% of the fastest integer dot product", dot * 100.0)?;
         }
         if let Some(allowed) = self.allowed {
             write!(f, ", {} allowed", self.show(allowed))?;

@@ -30,10 +30,10 @@ pub fn write(root: &Path) -> Result<String, Error> {
 fn pages(root: &Path, records: &[Record]) -> Result<Vec<Page>, Error> {
     let folder = record::folder(root);
     let all = format!(
-        "# Results\n\nMade of the lines in the files of this folder by `cargo xtask bench --report`. Decode and prefill are tokens per second \
-         (medians) of all sequences together; *of the read* is the share of the bytes that the memory gave in the same second, *of \
-         the dot* the share of the fastest integer dot product. In a row marked *aside* the peer ran with help that it does not \
-         bring itself.\n\n{}\n{}",
+        "# Results\n\n`cargo xtask bench --report` makes this page of the records in this folder. The figures of decode and prefill are \
+         medians in tokens per second, for all sequences together. *Of bandwidth* is the share of the memory bandwidth, which was \
+         measured in the same second. *Of int8* is the share of the speed of the fastest integer dot product. In a row marked \
+         *aside* the peer had help that it does not have by default.\n\n{}\n{}",
         table(&latest(records)),
         floors(records)
     );
@@ -76,7 +76,7 @@ fn is_same(a: &Record, b: &Record) -> bool {
     key(a) == key(b) && a.test == b.test && a.aside == b.aside && (!by_variant || a.variant == b.variant)
 }
 
-/// A heading for each machine and one line a record.
+/// A heading for each machine and one line per record.
 fn table(rows: &[&Record]) -> String {
     let mut text = String::new();
     let mut machine = "";
@@ -89,7 +89,7 @@ fn table(rows: &[&Record]) -> String {
             let _ = writeln!(text, "{}{machine}; {dates}:\n", if text.is_empty() { "" } else { "\n" });
             let _ = writeln!(
                 text,
-                "| model | test | set, memory | ours | peer | ratio | of the read | of the dot | peer, commit |"
+                "| model | test | set, memory | Inkstone | peer | ratio | of bandwidth | of int8 | name of the peer: options; commit |"
             );
             let _ = writeln!(text, "|---|---|---|---|---|---|---|---|---|");
         }
@@ -120,7 +120,7 @@ fn floors(records: &[Record]) -> String {
 
 fn floors_of(machine: &str, records: &[Record], text: &mut String) {
     let columns: Vec<Column> = COLUMNS.into_iter().filter(|column| column.is_of(machine)).collect();
-    let _ = write!(text, "Floors, and what the latest results have, on {machine}:\n\n| model | test | against |");
+    let _ = write!(text, "Floors and latest results on {machine}:\n\n| model | test | compared with |");
     for column in &columns {
         let _ = write!(text, " {} |", column.name());
     }
@@ -129,10 +129,10 @@ fn floors_of(machine: &str, records: &[Record], text: &mut String) {
         let against = match target.against {
             Against::LlamaCpp(None) => "llama.cpp".to_owned(),
             Against::LlamaCpp(Some(variant)) => variant.to_owned(),
-            Against::Own(other) => format!("our {other}"),
-            Against::Read => "the read".to_owned(),
-            Against::Dot => "the integer peak".to_owned(),
-            Against::Allowed => "file, cache and 10%".to_owned(),
+            Against::Own(other) => format!("Inkstone: {other}"),
+            Against::Read => "memory bandwidth".to_owned(),
+            Against::Dot => "integer dot product".to_owned(),
+            Against::Allowed => "file, cache and 10% more".to_owned(),
         };
         let _ = write!(text, "| {} | {} | {against} |", target.model, target.test);
         let sign = if target.is_most() { "<=" } else { ">=" };

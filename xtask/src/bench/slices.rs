@@ -1,4 +1,4 @@
-//! Ours and the peers in slices that alternate, each between two reads of the memory's speed.
+//! Slices of Inkstone and the peers that alternate, each between two measurements of the memory bandwidth.
 
 use super::machine::{Machine, State};
 use super::protocol::{Process, Sweep, Took};
@@ -33,7 +33,7 @@ impl Contestant for Process {
 /// The work of a process between two reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slice {
-    /// 0 is ours, others are the peers from 1.
+    /// 0 is Inkstone, the peers are numbered from 1.
     pub who: usize,
     pub took: Took,
     /// The mean of the read rates before and after, in bytes per second.
@@ -102,11 +102,11 @@ pub struct Outcome {
     pub ours: Figure,
     /// The fastest of the peers: which one, and its figure.
     pub best: (usize, Figure),
-    /// The median of the read rates of our slices, in bytes per second.
+    /// The median of the read rates of Inkstone's slices, in bytes per second.
     pub read: f64,
-    /// Median of the share of it that ours reached, where ours says what it read.
+    /// Median of the share of it that Inkstone reached, if Inkstone counts the bytes that it reads.
     pub share: Option<f64>,
-    /// Median of the multiplications and additions a second, where ours says how many it did.
+    /// Median of the multiplications and additions per second, if Inkstone counts them.
     pub macs: Option<f64>,
 }
 

@@ -5,11 +5,11 @@ use super::record::{Record, Test, What};
 /// The reference of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Against {
-    /// llama.cpp's in the same run, at its best, or run in the way that is named.
+    /// The result of llama.cpp in the same run, with its fastest options or with the named ones.
     LlamaCpp(Option<&'static str>),
-    /// Our own figure of another test.
+    /// Inkstone's result of another test.
     Own(Test),
-    /// The bytes that the memory gives in the same second.
+    /// The memory bandwidth in the same second.
     Read,
     /// The fastest integer dot product of the instruction set.
     Dot,

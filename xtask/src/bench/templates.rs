@@ -1,4 +1,4 @@
-//! `cargo xtask bench templates`: chat templates over long conversations, ours and minijinja in turns.
+//! `cargo xtask bench templates`: chat templates over long conversations, Inkstone and minijinja in turns.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,8 +17,8 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask bench templates [--json] [-r N]
 
-  --json   a JSON object a row instead of a table
-  -r N     rounds [25]: a slice of 40 ms of ours, then one of minijinja";
+  --json   one JSON object per row instead of a table
+  -r N     rounds [25]: a slice of 40 ms of Inkstone, then one of minijinja";
 
 const FOLDER: &str = "bench/peers/templates";
 const DATA: &str = "tests/oracle/templates";
@@ -59,7 +59,9 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     let program = build(&workspace)?;
     if !options.json {
         println!("{}; {}, medians of {} slices in turns:\n", Machine::this().name, stamp::today(), options.rounds);
-        println!("| template | conversation | ours | minijinja | ratio | parse | minijinja | peak | minijinja |");
+        println!(
+            "| template | conversation | Inkstone | minijinja | ratio | parse: Inkstone | minijinja | peak: Inkstone | minijinja |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|");
     }
     for template in TEMPLATES {

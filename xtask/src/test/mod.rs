@@ -1,4 +1,4 @@
-//! `cargo xtask test`: one line a stage with its time, then a summary.
+//! `cargo xtask test`: one line per stage with its time, then a summary.
 
 mod context;
 mod outcome;
@@ -103,7 +103,7 @@ fn failed_if_error(outcome: Result<Outcome, Error>) -> Outcome {
     outcome.unwrap_or_else(|error| Outcome::failed(error.to_string()))
 }
 
-/// What the run has come to so far.
+/// The results of the run so far.
 #[derive(Default)]
 struct Summary {
     /// Stages and tests together.
@@ -157,7 +157,8 @@ impl Summary {
         self.time += time;
     }
 
-    /// Prints the summary and returns whether something failed. The last line stands alone, for programs to read.
+    /// Prints the summary and returns whether something failed. The last line has only the numbers of tests, for programs that
+    /// read it.
     fn print(&self) -> bool {
         println!();
         for (title, lines) in [("failed", &self.failed), ("skipped", &self.skipped), ("noted", &self.notes)] {

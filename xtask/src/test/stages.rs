@@ -1,4 +1,4 @@
-//! The stages, in the order in which they run: what is quick and often wrong comes first.
+//! The stages, in the order in which they run: quick stages that often fail come first.
 
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
@@ -13,7 +13,7 @@ pub struct Stage {
     pub name: &'static str,
     pub what: &'static str,
     pub needs: &'static [&'static Tool],
-    /// A stage runs once a case, each with a line of its own.
+    /// A stage runs once per case, and each case has its own line.
     pub cases: fn(&Context) -> Result<Vec<String>, Error>,
     pub run: fn(&Context, &str) -> Result<Outcome, Error>,
 }
@@ -88,7 +88,7 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "alone",
-        what: "each crate alone, with no features and with all, without warnings",
+        what: "each crate by itself, with no features and with all, without warnings",
         needs: &[&CLIPPY],
         cases: packages,
         run: |c, package| {
@@ -103,7 +103,7 @@ pub static STAGES: &[Stage] = &[
         needs: &[&CLIPPY],
         cases: once_if_portable,
         run: |c, _| {
-            // As clippy, which gives the cfg to crates of the workspace alone: with RUSTFLAGS all dependencies were checked anew.
+            // With clippy, which sets the cfg only for crates of the workspace: RUSTFLAGS would compile all dependencies again.
             let check = c.program("cargo clippy").args(of_packages(portable(c)?));
             c.programs("portable", [check.args(["--", "--cfg", "inkstone_portable", "--deny", "warnings"])])
         },
@@ -114,9 +114,9 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: packages,
         run: |c, package| {
-            // The workspace is built as a whole, or features of dependencies would differ from package to package, and each would
-            // build most of the others anew. That a crate builds alone is for the stage of that name to say.
-            // Output of tests that pass is wanted for what they say is not present.
+            // The workspace is built as a whole. Otherwise the features of dependencies would differ between packages, and each
+            // package would build most of the others again. Stage `alone` checks that each crate builds by itself.
+            // Tests that pass print the names of missing golden data, so their output is also read.
             let program = if is_present(c, &NEXTEST) {
                 let line = "nextest run --workspace --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
                 c.program(&format!("cargo {line}")).arg("--filterset").arg(format!("package(={package})"))
@@ -132,7 +132,7 @@ pub static STAGES: &[Stage] = &[
         needs: &[],
         cases: once,
         run: |c, _| {
-            // What the tests have built, as they have it.
+            // The same command line as in stage `test`, so that nothing is built again.
             let line = "cargo test --workspace --all-features --test golden -- cpu:: --show-output";
             c.programs("no-eval", [c.program(line).env("INKSTONE_NO_EVAL", "1")])
         },
@@ -173,7 +173,7 @@ pub static STAGES: &[Stage] = &[
     },
     Stage {
         name: "package",
-        what: "the packages for crates.io: what is in them, their sizes; --full compiles them, and builds the program from two folders",
+        what: "the packages for crates.io: their files and sizes; --full compiles them, and builds the program from two folders",
         needs: &[&GIT, &PYTHON],
         cases: once,
         run: package::check,
@@ -185,7 +185,7 @@ pub static STAGES: &[Stage] = &[
         cases: once,
         run: |c, _| {
             let triple = "x86_64-unknown-linux-gnu";
-            // Together, so that what they have in common is built once.
+            // In one command, so that common dependencies are built once.
             let packages = of_packages(libraries_with_unsafe(c)?);
             let test = c
                 .program(&format!("cargo test --lib --tests --no-fail-fast --target {triple}"))
@@ -196,7 +196,8 @@ pub static STAGES: &[Stage] = &[
                 .env("RUSTC_BOOTSTRAP", "1")
                 // Checks of large functions, as most kernels are, are calls: in place they take longer to compile than to run.
                 .env("RUSTFLAGS", "-Zsanitizer=address -Cllvm-args=-asan-instrumentation-with-call-threshold=100")
-                // A refused allocation is an error value, also here. Leaks need a debugger's rights and are not what is sought.
+                // A refused allocation is an error value, also here. The search for leaks needs the rights of a debugger, and is
+                // not the purpose of this stage.
                 .env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0");
             if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
                 c.programs("address", [test])
@@ -211,7 +212,7 @@ pub static STAGES: &[Stage] = &[
         needs: &[&CARGO_FUZZ, &CXX],
         cases: fuzz_targets,
         run: |c, target| {
-            // What is found goes into the first folder; the corpus of the repository is only read.
+            // The fuzzer writes new inputs into the first folder, and only reads the corpus of the repository.
             let found = c.workspace.target().join("fuzz-found").join(target);
             std::fs::create_dir_all(&found).map_err(|source| Error::File { path: found.clone(), source })?;
             // The sanitizer has a stage of its own; without it twice as many inputs are tried.

@@ -1,4 +1,4 @@
-//! A template engine behind a line protocol of `cargo xtask bench templates` (bench/README.md): ours, or minijinja. One thread.
+//! A template engine behind a line protocol of `cargo xtask bench templates` (bench/README.md): Inkstone's or minijinja. One thread.
 
 mod memory;
 mod ours;

@@ -1,4 +1,4 @@
-//! How many bytes a program has at a time at most, as its allocator sees it.
+//! The most bytes that a program has allocated at the same time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};

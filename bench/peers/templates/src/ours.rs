@@ -1,4 +1,4 @@
-//! Our engine.
+//! The interpreter of Inkstone.
 
 use inkstone_template::{Given, Limits, Origin, Renderer, Template};
 use serde_json::Value;
@@ -23,7 +23,7 @@ impl Engine for Ours<'_> {
     }
 
     fn render(&self, messages: &[Value]) -> Result<String> {
-        // Of no weight for what is measured.
+        // The counting of steps and bytes is measured; no limit is reached.
         let limits = Limits { steps: u64::MAX, memory: usize::MAX, output: usize::MAX, ..Limits::default() };
         let mut renderer = self.template.renderer(&limits);
         renderer.now(NOW);

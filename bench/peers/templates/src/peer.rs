@@ -1,4 +1,4 @@
-//! minijinja, set up as transformers sets jinja2 up, as far as it can be.
+//! minijinja, with the settings that transformers gives to jinja2 where it has them.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Value, ValueKind};
@@ -77,10 +77,10 @@ fn given(value: &Json) -> Value {
     }
 }
 
-/// As Python writes JSON: spaces after commas and colons, nothing escaped but what JSON wants.
+/// JSON in the form of Python: spaces after commas and colons, and only the escapes that JSON requires.
 fn tojson(value: &Value, options: Kwargs) -> std::result::Result<String, Error> {
     let failed = |what: &str| Error::new(ErrorKind::InvalidOperation, what.to_string());
-    // Said by templates where it is what is written anyway.
+    // Templates set it to false, which is the default here.
     if options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false) {
         return Err(failed("tojson: ensure_ascii is not there"));
     }

@@ -15,10 +15,10 @@ const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences per step
   inkstone bench --kernels --assert -t 1             check that the chosen kernels are the fastest
 
-  Test pp512 reads a prompt of 512 tokens, test tg128 generates 128 tokens; @ d4096: after 4096 tokens.
-  Decodes are timed in slices of 100 ms, with a read of memory before and after. Slices whose reads
-  differ by more than 15% are dropped. With several threads memory may have a slow and a fast state;
-  the results of the two states are separate rows.";
+Test pp512 reads a prompt of 512 tokens, test tg128 generates 128 tokens; @ d4096: after 4096 tokens.
+Decoding is timed in slices of 100 ms, with a measurement of the memory bandwidth before and after
+each slice. Slices whose two measurements differ by more than 15% are dropped. With several threads
+the memory may have a slow and a fast state; the results of the two states are separate rows.";
 
 /// Measure the speed of prompts and text, and the share of the machine's peak rates
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     model: FileArgs,
-    /// Length of the prompt in tokens; several lengths separated by commas; 0: no such test
+    /// Length of the prompt in tokens; several lengths separated by commas; 0: skip this test
     #[arg(short = 'p', long, value_name = "N", value_delimiter = ',', default_value = "512",
           allow_negative_numbers = true, value_parser = number::whole::<usize>(0, 1 << 24))]
     pub(crate) n_prompt: Vec<usize>,
@@ -60,7 +60,7 @@ pub(crate) struct BenchArgs {
     #[arg(short, long = "ctx", value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]
     pub(crate) context: u32,
-    /// Time all kernels that support each case instead, without a model; the first one is the chosen kernel
+    /// Time kernels instead of a model: all that support each case, the chosen kernel first
     #[arg(long, conflicts_with_all = ["slices", "model", "file"])]
     pub(crate) kernels: bool,
     /// With --kernels: fail if a chosen kernel takes over 5% more time than the fastest

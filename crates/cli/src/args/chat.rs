@@ -13,9 +13,9 @@ const EXAMPLES: &str = "Examples:
   inkstone chat model.gguf \"Summarise this text.\" < report.txt
 
 A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
-no space, or is a name that `inkstone list` shows; any other is the message. A pipe or file on
-standard input follows the message, after an empty line; without a message each of its lines is
-one. /help in a conversation lists its commands.";
+no space, or is a name that `inkstone list` shows; any other argument is the message. A pipe or
+file on standard input follows the message, after an empty line; without a message on the command
+line, each line of standard input is a message. In a conversation, /help lists the commands.";
 
 /// Answer a message, or hold a conversation, with the chat template of the model
 #[derive(Args, Debug)]

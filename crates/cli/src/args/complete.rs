@@ -11,9 +11,9 @@ const EXAMPLES: &str = "Examples:
   inkstone complete model.gguf -f turns.txt --special
 
 A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
-no space, or is a name that `inkstone list` shows; any other is the prompt. The last line end of
-standard input or of a file is left out. A pipe or file on standard input follows a prompt that is
-given, after an empty line.";
+no space, or is a name that `inkstone list` shows; any other argument is the prompt. The last line
+end of standard input or of a file is not part of the prompt. If a prompt is given, a pipe or file
+on standard input follows it, after an empty line.";
 
 /// Continue a prompt as raw text, without a chat template
 #[derive(Args, Debug)]

@@ -52,10 +52,11 @@ const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
 
-Options of llama.cpp and Ollama are accepted as well; an option that is not needed is ignored with
-a note. An environment variable INKSTONE_NAME sets an option if the help of the option lists it.
+Options of llama.cpp and Ollama have the same effect here, are ignored with a note if they are not
+needed, or are refused with an error that names them. An environment variable INKSTONE_NAME sets
+an option if the help of the option lists it.
 
-Results are written to standard output, everything else to standard error.
+Results are written to standard output, notes and errors to standard error.
 Exit codes: 0 success, 1 invalid input, 2 invalid command line, 130 Ctrl-C, 143 SIGTERM.";
 
 /// Generate text with models from GGUF files
@@ -153,13 +154,13 @@ pub(crate) struct EngineArgs {
     /// Number of compute threads; 0 or -1: one per core [default: 0]
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads())]
     pub(crate) threads: Option<usize>,
-    /// Instruction set of the kernels: portable, avx2 or avx512, with equal results [default: the best of this machine]
+    /// Instruction set of the kernels: portable, avx2 or avx512; the results are equal [default: the best of this machine]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
     /// Accuracy of products: precise, or fast, which rounds activations more if that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
-    /// Context in tokens, for prompt and text together; 0: the trained context, if it fits [default: 0]
+    /// Context in tokens, for prompt and text together; 0: the trained context, if it fits into memory [default: 0]
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole_or::<u32>(2, 1 << 30, &[("0", 0)], "0 for the trained context, if it fits"))]
     pub(crate) ctx: Option<u32>,
@@ -170,11 +171,11 @@ pub(crate) struct EngineArgs {
     /// Memory in bytes for weights, caches and activations, such as 1500M or 2G; 0: the free memory [default: 0]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
     pub(crate) budget: Option<u64>,
-    /// Use the weights in the mapped file: slower, but without a copy in memory
+    /// Use the weights in the mapped file, without a copy in memory: a faster start, but slower text
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch)]
     pub(crate) mmap: Option<bool>,
-    /// Do not fuse these ops, with equal results; can be repeated
+    /// Do not fuse these operations, which does not change the results; can be repeated
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(inkstone::graph::fusions()))]
     pub(crate) without_fusion: Vec<String>,
 }
@@ -215,8 +216,14 @@ pub(crate) struct LogitsArgs {
     pub(crate) engine: EngineArgs,
 }
 
+const COMPLETIONS_EXAMPLES: &str = "Examples:
+  source <(inkstone completions bash)        in ~/.bashrc
+  source <(inkstone completions zsh)         in ~/.zshrc, after compinit
+  inkstone completions fish > ~/.config/fish/completions/inkstone.fish";
+
 /// Print the completion script of a shell
 #[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct CompletionsArgs {
     /// Name of the shell
     pub(crate) shell: Shell,

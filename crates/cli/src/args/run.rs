@@ -12,13 +12,14 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf -p \"Who are you?\" --system \"You are a pirate.\" --json
 
 A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
-no space, or is a name that `inkstone list` shows; any other is the prompt. A pipe or file on
-standard input follows the prompt, after an empty line. `inkstone MODEL ..` is
+no space, or is a name that `inkstone list` shows; any other argument is the prompt. A pipe or file
+on standard input follows the prompt, after an empty line. `inkstone MODEL ..` is short for
 `inkstone run MODEL ..`.
 
 A model with a chat template answers the prompt, like `inkstone chat`. The prompt is continued as
 raw text, like `inkstone complete`, if the file has no template, if no MODEL is given, and with
---special, --raw or INKSTONE_RAW=1.";
+--special, --raw or INKSTONE_RAW=1. With --system, --template or --template-var the model always
+answers.";
 
 /// Answer a prompt with the chat template of the model, or continue it if there is none
 #[derive(Args, Debug)]

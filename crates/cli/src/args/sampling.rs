@@ -29,7 +29,7 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true,
           value_parser = number::real(|p| (0.0..=1.0).contains(&p), "0 to 1 (0: off)"))]
     min_p: Option<f64>,
-    /// Make tokens that have already occurred less probable; 1: off [default: 1]
+    /// Lower the probability of tokens that have already occurred; 1: off [default: 1]
     #[arg(long, value_name = "R", allow_negative_numbers = true,
           value_parser = number::real(|r| r > 0.0, "above 0 (1: off)"))]
     repeat_penalty: Option<f64>,
@@ -37,11 +37,11 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole_or::<u32>(0, u32::MAX as u64, &[("-1", u32::MAX)], "-1 for all"))]
     repeat_last_n: Option<u32>,
-    /// Subtracted from the logit of a token for each time it was generated; 0: off [default: 0]
+    /// Subtract A from the logit of a token for each time that it was generated; 0: off [default: 0]
     #[arg(long, value_name = "A", allow_negative_numbers = true,
           value_parser = number::real(|_| true, "a finite number (0: off)"))]
     frequency_penalty: Option<f64>,
-    /// Subtracted from the logit of a token if it was generated; 0: off [default: 0]
+    /// Subtract A from the logit of a token that was generated before; 0: off [default: 0]
     #[arg(long, value_name = "A", allow_negative_numbers = true,
           value_parser = number::real(|_| true, "a finite number (0: off)"))]
     presence_penalty: Option<f64>,
@@ -65,7 +65,7 @@ pub(crate) struct SamplingArgs {
     /// Minimum number of tokens before the text may end [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<u32>(0, u32::MAX as u64))]
     min_tokens: Option<u32>,
-    /// Continue after the model has ended the text
+    /// Continue the text after the model has ended it
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch)]
     ignore_eos: Option<bool>,

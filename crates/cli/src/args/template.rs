@@ -13,8 +13,8 @@ const EXAMPLES: &str = "Examples:
   inkstone template model.gguf --lines < requests.jsonl
 
 MODEL may be a vocabulary without tensors; the default is the built-in story model.
-A conversation is a JSON list of messages, in the format of chat APIs. On a terminal, text written
-by the template is dim; only such text becomes special tokens.
+A conversation is a JSON list of messages, in the format of chat APIs. On a terminal, the text that
+the template wrote is dim; only this text can become control tokens.
 With --lines each line of standard input is a request: an object with any of the fields template,
 messages, tools, documents, variables, add_generation_prompt and now. The result is a line with
 the field text, refused or failed.";

@@ -7,8 +7,8 @@ const EXAMPLES: &str = "Examples:
   inkstone tokenize model.gguf \"Hello world\"        one line per token: id, text
   inkstone tokenize model.gguf --ids < book.txt     [1, 2, 3]
 
-Model and text are distinguished as in `inkstone complete`. Standard input and files are read byte
-for byte.";
+A single argument is the model or the text, as in `inkstone complete`. Unlike there, the last line
+end of standard input or of a file is part of the text.";
 
 /// Print the tokens of a text; the file may be a vocabulary without tensors
 #[derive(Args, Debug)]

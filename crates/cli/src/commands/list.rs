@@ -29,6 +29,9 @@ const OTHER_KINDS: &[(&str, &str, &str)] = &[
 
 pub(crate) fn list(args: &ListArgs) -> Result<(), Error> {
     let models = Models::of_machine();
+    for (folder, error) in models.unreadable() {
+        note(&format!("note: INKSTONE_MODELS: {}: can't be read: {error}", folder.display()));
+    }
     for folder in models.cut() {
         note(&format!("note: {}: it has too many entries, the rest is not searched", folder.display()));
     }

@@ -16,6 +16,7 @@ pub(crate) use places::Place;
 use places::Layout;
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use walk::Walk;
 
@@ -97,6 +98,12 @@ impl Models {
     /// The folders that are searched.
     pub(crate) fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// The folders that the user has named and that can't be read, with the errors.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = (&Path, io::Error)> {
+        let own = self.places.iter().filter(|place| place.is_own);
+        own.filter_map(|place| Some((&*place.folder, std::fs::read_dir(&place.folder).err()?)))
     }
 
     /// The folders with more entries than a search reads.
@@ -196,7 +203,8 @@ mod tests {
         std::fs::write(first.join("a.gguf"), "x").unwrap();
         std::os::unix::fs::symlink(first.join("a.gguf"), second.join("a.gguf")).unwrap();
         std::os::unix::fs::symlink(first.join("a.gguf"), second.join("other.gguf")).unwrap();
-        let places = [first.clone(), second.clone()].map(|folder| Place { folder, layout: Layout::Files });
+        let places =
+            [first.clone(), second.clone()].map(|folder| Place { folder, layout: Layout::Files, is_own: true });
         let models = Models::of_places(places.to_vec());
         let found: Vec<_> = models.all().iter().map(|f| (f.name.as_str(), f.path.clone())).collect();
         assert_eq!(

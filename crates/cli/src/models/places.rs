@@ -1,16 +1,23 @@
 //! The folders that are searched.
 
+use super::walk::small_file;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The folder of Ollama's service on Linux.
 const OLLAMA_SERVICE: &str = "/usr/share/ollama/.ollama/models";
+/// The file in the user's home with the path of LM Studio's home.
+const LM_STUDIO_POINTER: &str = ".lmstudio-home-pointer";
+/// The length of the longest path on Linux, and a line end.
+const MAX_POINTER: u64 = 4096 + 2;
 
 /// A folder, and how models are stored in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     pub(super) layout: Layout,
+    /// Whether `INKSTONE_MODELS` names it.
+    pub(super) is_own: bool,
 }
 
 /// How models are stored.
@@ -53,21 +60,31 @@ pub(super) fn places(variable: &dyn Fn(&str) -> Option<OsString>, home: Option<&
             .chain(cfg!(target_os = "linux").then(|| OLLAMA_SERVICE.into()))
             .collect(),
     };
-    let lm_studio = [".lmstudio/models", ".cache/lm-studio/models"].into_iter().filter_map(in_home);
+    let lm_studio = (home.and_then(lm_studio_home).into_iter().map(|folder| folder.join("models")))
+        .chain([".lmstudio/models", ".cache/lm-studio/models"].into_iter().filter_map(in_home));
 
-    let of = |layout: Layout| move |folder: PathBuf| Place { folder, layout };
+    let of = |layout: Layout| move |folder: PathBuf| Place { folder, layout, is_own: false };
     let mut places: Vec<Place> = Vec::new();
-    let all = (own.unwrap_or_default().into_iter().map(of(Layout::Files)))
+    let own = own.unwrap_or_default().into_iter().map(of(Layout::Files)).map(|place| Place { is_own: true, ..place });
+    let all = own
         .chain(llama_cpp.map(of(Layout::Files)))
         .chain(hub.map(of(Layout::Hub)))
         .chain(ollama.into_iter().map(of(Layout::Ollama)))
         .chain(lm_studio.map(of(Layout::Files)));
     for place in all.filter(|place| !place.folder.as_os_str().is_empty()) {
-        if !places.contains(&place) {
+        if !places.iter().any(|known| (&known.folder, known.layout) == (&place.folder, place.layout)) {
             places.push(place);
         }
     }
     places
+}
+
+/// The folder that LM Studio has written into its pointer: one line with an absolute path.
+fn lm_studio_home(home: &Path) -> Option<PathBuf> {
+    let text = String::from_utf8(small_file(&home.join(LM_STUDIO_POINTER), MAX_POINTER)?).ok()?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let path = Path::new(line.strip_suffix('\r').unwrap_or(line));
+    (path.is_absolute() && !line.contains(['\n', '\0'])).then(|| path.to_path_buf())
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -120,10 +137,43 @@ mod tests {
     }
 
     #[test]
+    fn the_pointer_of_lm_studio_is_one_line_with_an_absolute_path() {
+        let home = tempfile::tempdir().unwrap();
+        let long = format!("/{}", "x".repeat(MAX_POINTER as usize));
+        let cases: [(&[u8], Option<&str>); 9] = [
+            (b"/data/lm", Some("/data/lm")),
+            (b"/data/with space\n", Some("/data/with space")),
+            (b"/data/lm\r\n", Some("/data/lm")),
+            (b"", None),
+            (b"relative/lm", None),
+            (b"/one\n/two", None),
+            (b"/nul\0", None),
+            (b"/\xFF", None),
+            (long.as_bytes(), None),
+        ];
+        for (text, wanted) in cases {
+            std::fs::write(home.path().join(LM_STUDIO_POINTER), text).unwrap();
+            assert_eq!(lm_studio_home(home.path()).as_deref(), wanted.map(Path::new), "{:?}", text.escape_ascii());
+        }
+        // A file whose path is LM Studio's default adds nothing.
+        let default = home.path().join(".lmstudio");
+        std::fs::write(home.path().join(LM_STUDIO_POINTER), default.to_str().unwrap()).unwrap();
+        let lines = lines(&[], home.path().to_str());
+        assert_eq!(lines.iter().filter(|line| line.contains("lmstudio")).count(), 1, "{lines:?}");
+        std::fs::remove_file(home.path().join(LM_STUDIO_POINTER)).unwrap();
+        assert_eq!(lm_studio_home(home.path()), None);
+    }
+
+    #[test]
     fn own_folders_are_a_list_and_come_first() {
         let variables = [("INKSTONE_MODELS", "/a::/b:/a"), ("LLAMA_CACHE", "/b")];
         let lines = lines(&variables, None);
         assert_eq!(lines[..2], ["Files /a", "Files /b"]);
         assert_eq!(lines.len(), 3, "{lines:?}");
+        let variable = |name: &str| (name == "INKSTONE_MODELS").then(|| OsString::from("/a:/h/.lmstudio/models"));
+        let places = places(&variable, Some(Path::new("/h")));
+        let own: Vec<_> =
+            places.iter().filter(|place| place.is_own).map(|place| place.folder.to_str().unwrap()).collect();
+        assert_eq!(own, ["/a", "/h/.lmstudio/models"]);
     }
 }

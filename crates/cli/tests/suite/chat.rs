@@ -76,6 +76,20 @@ fn a_full_context_says_what_is_forgotten() {
     assert!(ran.stderr.lines().any(|line| line == note), "{}", ran.stderr);
 }
 
+/// Ollama's names: `/set verbose` and `/set quiet`.
+#[test]
+fn counts_and_times_follow_answers_while_they_are_asked_for() {
+    let lines = b"Hello\n/set verbose\nHello\nHello\n/set quiet\nHello\n";
+    let ran = run_with_input(&["chat", "-n", "3", "--seed", "1"], lines).succeeded();
+    let starts = |start: &str| ran.stderr.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((starts("tokens: prompt "), starts("prefill ")), (2, 2), "{}", ran.stderr);
+    assert_eq!(ran.text().lines().count(), 4, "{}", ran.text());
+    // `-v` is the same switch.
+    let ran = run_with_input(&["chat", "-v", "-n", "3"], b"Hello\n/set quiet\nHello\n").succeeded();
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("tokens: prompt ")).count(), 1, "{}", ran.stderr);
+    run_with_input(&["chat"], b"/set verbose on\n").refused(2, "/set verbose takes no value, found \"on\"");
+}
+
 #[test]
 fn json_is_an_object_a_piece_and_an_end_an_answer() {
     let ran = run_with_input(&["chat", "--json", "-n", "3"], b"Hello\nHello\n").succeeded();

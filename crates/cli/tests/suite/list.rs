@@ -107,6 +107,9 @@ fn the_models_of_each_program_are_listed() {
     fs::write(home.make(".ollama/models/manifests/registry.ollama.ai/library/broken/1b"), "{").unwrap();
     let lm_studio = home.vocabulary(".lmstudio/models/org/Tiny/tiny.gguf", "qwen2");
     let older = home.vocabulary(".cache/lm-studio/models/org/Old/old.gguf", "gpt2");
+    // LM Studio's home can be moved.
+    let moved = home.vocabulary("disk/LM Studio/models/org/Moved/moved.gguf", "llama");
+    fs::write(home.path(".lmstudio-home-pointer"), text(&home.path("disk/LM Studio"))).unwrap();
 
     let listed = listed(&mut home.program());
     let of_ollama = text(&ollama);
@@ -115,6 +118,7 @@ fn the_models_of_each_program_are_listed() {
         [
             ("hf.co/org/Tiny-GGUF:Q8_0", of_ollama),
             ("me/tiny:1b", of_ollama),
+            ("moved", text(&moved)),
             ("old", text(&older)),
             ("org_Tiny-GGUF_tiny-q8_0", text(&llama_cpp)),
             ("story", "-"),
@@ -206,6 +210,28 @@ fn the_table_says_what_runs_and_why_not() {
     }
     let size = fs::metadata(story()).unwrap().len() as f64 / 1e6;
     assert!(lines[5].contains(&format!(" {size:.2} MB ")), "{}", lines[5]);
+}
+
+/// Only the folders that the user has named: most users have none of the caches.
+#[test]
+fn a_named_folder_that_cannot_be_read_has_one_note() {
+    let home = Home::new();
+    let model = home.story("own/runs.gguf");
+    let folders = ["own", "missing", "own/runs.gguf", "missing"].map(|folder| home.path(folder));
+    let mut command = home.program();
+    command.env("INKSTONE_MODELS", std::env::join_paths(&folders).unwrap()).env("LLAMA_CACHE", home.path("no-cache"));
+    let ran = Ran::from(command.env("OLLAMA_MODELS", "none").arg("list").output().unwrap()).succeeded();
+    let notes: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(notes.len(), 2, "{}", ran.stderr);
+    for (note, folder) in notes.iter().zip(&folders[1..]) {
+        let start = format!("note: INKSTONE_MODELS: {}: can't be read: ", folder.display());
+        assert!(note.starts_with(&start), "{note:?} does not start with {start:?}");
+    }
+    assert!(ran.text().contains(text(&model)), "{}", ran.text());
+    // Commands that look up a name have no such note.
+    command = home.program();
+    let ran = Ran::from(command.env("INKSTONE_MODELS", &folders[1]).args(["show", "story"]).output().unwrap());
+    assert_eq!(ran.succeeded().stderr, "");
 }
 
 #[test]

@@ -178,7 +178,11 @@ fn commands_of_other_programs_are_known() {
         (PROMPT, "/set parameter num_predict 4\r"),
         (PROMPT, "/set top_k 3\r"),
         (PROMPT, "/set system Be kind.\r"),
+        (PROMPT, "/set verbose\r"),
         (PROMPT, "Tell me a story.\r"),
+        ("tokens: prompt ", ""),
+        (", total ", ""),
+        (PROMPT, "/set quiet\r"),
         (PROMPT, "/show\r"),
         ("architecture llama, context ", ""),
         ("top-k 3, ", ""),
@@ -194,6 +198,8 @@ fn commands_of_other_programs_are_known() {
     ];
     let Some((shown, code)) = typed(&[], &steps) else { return };
     assert_eq!(code, 0, "{shown}");
+    // The answer that is made again comes after /set quiet.
+    assert_eq!(shown.matches("tokens: prompt ").count(), 1, "{shown}");
     assert_eq!(contents(&file)[..2], ["Be kind.", "Tell me a story."]);
     assert_eq!(contents(&file).len(), 3, "the old answer is dropped");
 }
@@ -267,6 +273,37 @@ fn ctrl_c_at_the_prompt_clears_the_line_and_twice_ends() {
     let Some((shown, code)) = typed(&[], &steps) else { return };
     assert_eq!(code, 130, "{shown}");
     assert!(!shown.contains("defabc") && !shown.contains("abcdef"), "{shown}");
+}
+
+/// Without the line editor Ctrl-C is a signal.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_at_a_plain_prompt_clears_the_line_and_twice_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("said.json");
+    let save = format!("/save {}\r", file.display());
+    let steps = [
+        (PROMPT, "/set max-tokens 1\r"),
+        (PROMPT, "abc"),
+        ("abc", CTRL_C),
+        (WARNING, ""),
+        (PROMPT, "def\r"),
+        (PROMPT, &save),
+        // Lines were entered in between.
+        (PROMPT, CTRL_C),
+        (WARNING, ""),
+        (PROMPT, CTRL_C),
+    ];
+    let dumb = [("TERM", "dumb")];
+    let Some((shown, code)) = on_terminal(&["chat"], &steps, &dumb) else { return };
+    assert_eq!((code, shown.matches(WARNING).count()), (130, 2), "{shown}");
+    assert_eq!(contents(&file)[0], "def");
+    // The end of the input ends the conversation after a warning, and SIGTERM needs none.
+    let steps = [(PROMPT, CTRL_C), (WARNING, ""), (PROMPT, CTRL_D)];
+    let (shown, code) = on_terminal(&["chat"], &steps, &dumb).unwrap();
+    assert_eq!(code, 0, "{shown}");
+    let (shown, code) = on_terminal(&["chat"], &[(PROMPT, "\0signal 15")], &dumb).unwrap();
+    assert_eq!((code, shown.contains(WARNING)), (143, false), "{shown}");
 }
 
 #[cfg(unix)]

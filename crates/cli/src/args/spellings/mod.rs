@@ -18,6 +18,8 @@ struct Row {
     names: &'static str,
     value: Value,
     meaning: Meaning,
+    /// The value that switches a missing feature off. With this value the option is not needed.
+    off: Option<&'static str>,
     /// The commands that the row applies to; an empty list stands for all.
     commands: &'static [&'static str],
 }
@@ -128,16 +130,31 @@ impl Understood {
                     })?;
                 self.arguments.extend(variables.iter().map(|(key, value)| format!("{ours}={key}={value}").into()));
             }
-            Meaning::NotNeeded(why) => {
-                let note = format!("note: {name} is not needed: {why}");
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
+            Meaning::NotNeeded(why) => self.note(format!("note: {name} is not needed: {why}")),
+            Meaning::NotYet(what) if row.is_off(&values) => {
+                let value = row.off.filter(|value| !value.is_empty()).unwrap_or("\"\"");
+                self.note(format!("note: {name} {value} is not needed: it means no {what}"));
             }
             Meaning::NotYet(what) => return Err(format!("{name} is not supported yet: {what}")),
             Meaning::Instead(how) => return Err(format!("{name} is not supported: {how}")),
         }
         Ok(())
+    }
+
+    /// Adds a note, unless it is known.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+impl Row {
+    /// Whether the values switch the feature off. Numbers are compared as numbers: 0.0 is 0.
+    fn is_off(&self, values: &[OsString]) -> bool {
+        let ([value], Some(off)) = (values, self.off) else { return false };
+        let number = |text: &str| text.parse::<f64>().ok();
+        value.to_str().is_some_and(|value| value == off || number(off).is_some_and(|off| number(value) == Some(off)))
     }
 }
 

@@ -26,22 +26,27 @@ const EMBEDDINGS: &str = "embeddings";
 
 /// An alias of an option. An option that the command itself has is not looked up.
 const fn is(names: &'static str, value: Value, ours: &'static str) -> Row {
-    Row { names, value, meaning: Is(ours), commands: &[] }
+    Row { names, value, meaning: Is(ours), off: None, commands: &[] }
 }
 
 /// An option that is not needed.
 const fn no(names: &'static str, value: Value, why: &'static str) -> Row {
-    Row { names, value, meaning: NotNeeded(why), commands: &[] }
+    Row { names, value, meaning: NotNeeded(why), off: None, commands: &[] }
 }
 
 /// An option for a missing feature.
 const fn yet(names: &'static str, value: Value, what: &'static str) -> Row {
-    Row { names, value, meaning: NotYet(what), commands: &[] }
+    Row { names, value, meaning: NotYet(what), off: None, commands: &[] }
+}
+
+/// An option for a missing feature, which `value` switches off.
+const fn off(value: &'static str, row: Row) -> Row {
+    Row { off: Some(value), ..row }
 }
 
 /// An option with an alternative.
 const fn instead(names: &'static str, value: Value, how: &'static str) -> Row {
-    Row { names, value, meaning: Instead(how), commands: &[] }
+    Row { names, value, meaning: Instead(how), off: None, commands: &[] }
 }
 
 /// A row that applies only to some commands.
@@ -76,8 +81,10 @@ pub(super) const TABLE: &[Row] = &[
     is("-f --file -bf --binary-file", One, "--file"),
     instead("-e --escape", Switch, "the shell can write such characters: $'first line\\nsecond line'"),
     no("--no-escape", Switch, "a prompt is used unchanged"),
-    yet("--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale", One, POSITIONS),
-    yet("--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", One, POSITIONS),
+    // 0 and, for the factor, -1 stand for the values in the file.
+    off("0", yet("--rope-freq-base --rope-freq-scale --yarn-orig-ctx", One, POSITIONS)),
+    off("-1", yet("--yarn-ext-factor", One, POSITIONS)),
+    yet("--rope-scaling --rope-scale --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", One, POSITIONS),
     no("-kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload", Switch, CPU),
     no("--repack -nr --no-repack", Switch, LOADED),
     no("--no-host", Switch, CPU),
@@ -124,20 +131,29 @@ pub(super) const TABLE: &[Row] = &[
     is("--top-k", One, "--top-k"),
     is("--top-p", One, "--top-p"),
     is("--min-p", One, "--min-p"),
-    yet("--top-nsigma --top-n-sigma", One, "top-n-sigma sampling"),
-    yet("--xtc-probability --xtc-threshold", One, "XTC sampling"),
+    off("-1", yet("--top-nsigma --top-n-sigma", One, "top-n-sigma sampling")),
+    off("0", yet("--xtc-probability", One, "XTC sampling")),
+    no("--xtc-threshold", One, "it has no effect without --xtc-probability"),
     is("--typical --typical-p", One, "--typical-p"),
     is("--repeat-last-n", One, "--repeat-last-n"),
     is("--repeat-penalty", One, "--repeat-penalty"),
     is("--presence-penalty", One, "--presence-penalty"),
     is("--frequency-penalty", One, "--frequency-penalty"),
-    yet("--dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n", One, "DRY sampling"),
-    yet("--dry-sequence-breaker", One, "DRY sampling"),
-    yet("--adaptive-target --adaptive-decay", One, "adaptive-p sampling"),
-    yet("--dynatemp-range --dynatemp-exp", One, "dynamic temperatures"),
-    yet("--mirostat --mirostat-lr --mirostat-ent", One, "Mirostat sampling"),
+    off("0", yet("--dry-multiplier", One, "DRY sampling")),
+    no(
+        "--dry-base --dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker",
+        One,
+        "it has no effect without --dry-multiplier",
+    ),
+    off("-1", yet("--adaptive-target", One, "adaptive-p sampling")),
+    no("--adaptive-decay", One, "it has no effect without --adaptive-target"),
+    off("0", yet("--dynatemp-range", One, "dynamic temperatures")),
+    no("--dynatemp-exp", One, "it has no effect without --dynatemp-range"),
+    off("0", yet("--mirostat", One, "Mirostat sampling")),
+    no("--mirostat-lr --mirostat-ent", One, "it has no effect without --mirostat"),
     is("-l --logit-bias", One, "--logit-bias"),
-    yet("--grammar --grammar-file -j --json-schema -jf --json-schema-file", One, GRAMMARS),
+    off("", yet("--grammar", One, GRAMMARS)),
+    yet("--grammar-file -j --json-schema -jf --json-schema-file", One, GRAMMARS),
     no("-bs --backend-sampling", Switch, "tokens are drawn by the engine"),
     // llama.cpp: conversations
     yet("--server-base", One, "a client of other servers"),
@@ -168,13 +184,14 @@ pub(super) const TABLE: &[Row] = &[
     yet("--in-prefix-bos", Switch, "texts around each message"),
     yet("--in-prefix --in-suffix", One, "texts around each message"),
     no("--warmup --no-warmup", Switch, "there is no warm-up run"),
-    yet("-gan --grp-attn-n -gaw --grp-attn-w", One, "grouped attention"),
+    off("1", yet("-gan --grp-attn-n", One, "grouped attention")),
+    no("-gaw --grp-attn-w", One, "it has no effect without --grp-attn-n"),
     yet("-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --image --audio --video", One, MEDIA),
     yet("--image-min-tokens --image-max-tokens", One, MEDIA),
     yet("--mmproj-auto", Switch, MEDIA),
     no("--no-mmproj --no-mmproj-auto --mmproj-offload --no-mmproj-offload", Switch, "models read text only"),
     instead("-o --output --output-file", One, "the text is written to standard output: > FILE"),
-    Row { names: "--chat-template-kwargs", value: One, meaning: Variables, commands: &[] },
+    Row { names: "--chat-template-kwargs", value: One, meaning: Variables, off: None, commands: &[] },
     no("--jinja --no-jinja", Switch, "every chat template is run as Jinja"),
     no("--reasoning-format", One, TEXT),
     instead("-rea --reasoning --think", ON_OFF, THINKING),
@@ -205,7 +222,7 @@ pub(super) const TABLE: &[Row] = &[
     yet("--spec-draft-ngl -ngld --gpu-layers-draft --n-gpu-layers-draft", One, DRAFT),
     yet("--draft --draft-n --draft-max --draft-min --draft-n-min", One, DRAFT),
     yet("--spec-default", Switch, "speculative decoding"),
-    yet("--spec-type", One, "speculative decoding"),
+    off("none", yet("--spec-type", One, "speculative decoding")),
     yet("--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match", One, "speculative decoding"),
     yet("--spec-ngram-simple-size-n --spec-ngram-simple-size-m", One, "speculative decoding"),
     yet("--spec-ngram-simple-min-hits", One, "speculative decoding"),

@@ -88,6 +88,36 @@ fn what_a_spelling_stands_for_is_an_option_with_as_many_values() {
     }
 }
 
+/// Each spelling of a row with an off value: left out with a note, or refused with another value.
+#[test]
+fn a_value_that_switches_a_missing_feature_off_is_not_needed() {
+    let mut spellings = 0;
+    for row in TABLE {
+        let Some(off) = row.off else { continue };
+        let Meaning::NotYet(what) = row.meaning else { panic!("{}: it is not missing", row.names) };
+        assert!(matches!(row.value, Value::One), "{}", row.names);
+        for name in row.names.split(' ') {
+            spellings += 1;
+            let shown = if off.is_empty() { "\"\"" } else { off };
+            let as_number = off.parse::<f64>().map_or(off.to_string(), |number| format!("{number:.2}"));
+            for arguments in [vec![name, off], vec![name, &as_number], vec![&format!("{name}={off}")]] {
+                let line = [&["run", "m.gguf"], &arguments[..], &["Hi"]].concat();
+                let (left, notes) = understand(&line).unwrap();
+                assert_eq!(left, ["run", "m.gguf", "Hi"], "{line:?}");
+                assert_eq!(notes, [format!("note: {name} {shown} is not needed: it means no {what}")], "{line:?}");
+            }
+            for on in ["2", "0.5", "x"] {
+                let refusal = understand(&["run", name, on, "Hi"]).unwrap_err();
+                assert_eq!(refusal, format!("{name} is not supported yet: {what}"), "{on}");
+            }
+            assert!(understand(&["run", name]).is_err(), "{name} without a value");
+        }
+    }
+    assert!(spellings > 10, "{spellings}");
+    assert_refused("run --mirostat 2 --mirostat-lr 0.1", "--mirostat is not supported yet: Mirostat sampling");
+    assert_becomes("run --mirostat 0 --mirostat-lr 0.1 --typical 1", "run --typical 1");
+}
+
 #[test]
 fn no_spelling_is_hidden_behind_another_row() {
     for command in ["run", "complete", "chat", "show"] {

@@ -13,6 +13,8 @@ pub(super) enum Command<'l> {
     System(Option<&'l str>),
     /// A change of an option: its name on the command line without dashes, then its value, as in `temperature 0.5`.
     Set(String),
+    /// Whether lines with counts and times follow each answer.
+    Verbose(bool),
     Show,
     Save(&'l str),
     Load(&'l str),
@@ -100,8 +102,9 @@ const COMMANDS: &[Entry] = &[
     },
 ];
 
-/// Lines of the help about input other than commands.
+/// More lines of the help.
 const MORE: &[(&str, &str)] = &[
+    ("/set verbose|quiet", "shows or hides the number of tokens and the times after each answer"),
     ("\"\"\"", "begins a message of several lines, which ends with \"\"\""),
     ("//...", "a message that begins with a slash"),
     ("/think, /no_think", "begin a message, for models that have a switch for thinking"),
@@ -183,6 +186,7 @@ mod tests {
             ("/system \"\"\"Be brief.\nBe kind.\"\"\"", Command::System(Some("Be brief.\nBe kind."))),
             ("/set temperature 0", Command::Set("temperature 0".to_string())),
             ("/set system Be brief.", Command::System(Some("Be brief."))),
+            ("/set verbose", Command::Verbose(true)),
             ("/save a b.json", Command::Save("a b.json")),
             ("/quit", Command::Quit),
             ("/bye", Command::Quit),
@@ -214,6 +218,6 @@ mod tests {
         assert_eq!(help[4], format!("{:18}  sets the system message; without TEXT removes it", "/system [TEXT]"));
         assert_eq!(help.len(), COMMANDS.len() + MORE.len());
         assert!(help.iter().all(|line| line.len() <= 110 && line.is_ascii()), "{help:?}");
-        assert!(MORE[0].1.ends_with(MORE[0].0));
+        assert!(MORE[1].1.ends_with(MORE[1].0));
     }
 }

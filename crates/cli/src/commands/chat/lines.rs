@@ -2,9 +2,11 @@
 
 use super::history::{History, MAX_LINES};
 use super::quoted::is_open;
+use crate::Error;
 use crate::commands::prompt::RULE;
 use crate::input;
-use crate::{Error, terminal};
+use crate::signals::{PlainPrompt, Signals};
+use crate::terminal::{self, ONCE_MORE, PROMPT};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -14,9 +16,6 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Behavior, Config, Context, Editor, Helper};
 use std::cell::Cell;
 use std::io::{self, BufRead, IsTerminal, Read};
-
-/// The prompt for a line on a terminal.
-const PROMPT: &str = "> ";
 
 /// The source of messages and commands. Each of them is one line, or several lines in quotes.
 pub(super) enum Lines {
@@ -28,9 +27,9 @@ pub(super) enum Lines {
 impl Lines {
     /// Lines from standard input. With `keep` the editor recalls the lines of earlier conversations and stores new
     /// ones.
-    pub(super) fn new(limit: u64, keep: bool) -> Result<Lines, Error> {
+    pub(super) fn new(limit: u64, keep: bool, signals: &Signals) -> Result<Lines, Error> {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            Ok(Lines::Terminal(Box::new(Typed::new(keep)?)))
+            Ok(Lines::Terminal(Box::new(Typed::new(keep, signals)?)))
         } else {
             Ok(Lines::Pipe(limit))
         }
@@ -54,17 +53,20 @@ impl Lines {
 pub(super) struct Typed {
     editor: Editor<Watcher, MemHistory>,
     history: Option<History>,
+    /// The prompt, if the terminal can't show the editor.
+    plain: Option<PlainPrompt>,
 }
 
 impl Typed {
-    fn new(keep: bool) -> Result<Typed, Error> {
+    fn new(keep: bool, signals: &Signals) -> Result<Typed, Error> {
         // Answers are written to standard output. If it is not the terminal, the prompt is written to the terminal
         // directly.
         let shown = if io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
         let config = Config::builder().max_history_size(MAX_LINES)?.behavior(shown).build();
         let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config))?;
         editor.set_helper(Some(Watcher::default()));
-        let mut typed = Typed { editor, history: History::of_user().filter(|_| keep) };
+        let plain = terminal::is_plain().then(|| signals.plain_prompt());
+        let mut typed = Typed { editor, history: History::of_user().filter(|_| keep), plain };
         for line in typed.with_history(History::read).unwrap_or_default() {
             typed.editor.add_history_entry(line)?;
         }
@@ -74,7 +76,12 @@ impl Typed {
     fn next(&mut self) -> Result<Option<String>, Error> {
         let mut warned = false;
         loop {
-            match self.editor.readline(PROMPT) {
+            let mut read = || self.editor.readline(PROMPT);
+            let line = match &self.plain {
+                Some(prompt) => prompt.wait(read),
+                None => read(),
+            };
+            match line {
                 Ok(line) => {
                     if !line.trim().is_empty() && self.editor.add_history_entry(&line)? {
                         self.with_history(|history| history.add(&line));
@@ -88,7 +95,7 @@ impl Typed {
                         return Err(Error::Interrupted);
                     }
                     warned = true;
-                    terminal::note("Ctrl-C again or Ctrl-D ends");
+                    terminal::note(ONCE_MORE);
                 }
                 Err(ReadlineError::Io(e)) if e.kind() == io::ErrorKind::InvalidData => {
                     terminal::note("the line is dropped: it is not UTF-8");

@@ -76,6 +76,7 @@ impl<'a> Chat<'a> {
             dialogue,
             sampling,
             one,
+            verbose: self.args.verbose,
             settings: self.dialogue,
             args: self.args,
             signals,
@@ -115,6 +116,8 @@ struct Conversation<'a> {
     sampling: SamplingArgs,
     /// Whether only one message is answered.
     one: bool,
+    /// Whether lines with counts and times follow each answer.
+    verbose: bool,
     settings: &'a DialogueArgs,
     args: &'a OutputArgs,
     signals: &'a Signals,
@@ -123,7 +126,7 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     /// Answers all messages until the input ends.
     fn go_on(&mut self) -> Result<(), Error> {
-        let mut lines = Lines::new(most_bytes(self.model), !self.settings.no_history)?;
+        let mut lines = Lines::new(most_bytes(self.model), !self.settings.no_history, self.signals)?;
         let terminal = lines.is_terminal();
         if terminal {
             terminal::note("/help lists the commands; Ctrl-D ends");
@@ -183,8 +186,8 @@ impl Conversation<'_> {
         }
         let answer = Results::of_chat(self.args.json).stream(&mut turn.stream)?;
         self.dialogue.answered(&answer.text);
-        if self.one || self.args.verbose {
-            summary(&turn.stream, self.args.verbose);
+        if self.one || self.verbose {
+            summary(&turn.stream, self.verbose);
         } else if turn.stream.finish() == Some(FinishReason::Context) {
             terminal::note("note: the context is full; the answer ends here");
         }
@@ -210,6 +213,7 @@ impl Conversation<'_> {
                 changed.check()?;
                 self.sampling = changed;
             }
+            Command::Verbose(on) => self.verbose = on,
             Command::Save(file) => saved::save(file, self.dialogue.messages())?,
             Command::Load(file) => {
                 let messages = saved::load(file)?;

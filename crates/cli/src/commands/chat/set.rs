@@ -7,11 +7,13 @@ use crate::args::is_fixed;
 const OTHER_NAMES: &[(&str, &str)] =
     &[("num-predict", "max-tokens"), ("num-ctx", "ctx"), ("num-thread", "threads"), ("use-mmap", "mmap")];
 
-/// `NAME VALUE`, `parameter NAME VALUE` or `system TEXT`.
+/// `NAME VALUE`, `parameter NAME VALUE`, `system TEXT`, `verbose` or `quiet`.
 pub(super) fn parse(argument: &str) -> Result<Command<'_>, String> {
     let (name, value) = first_word(argument);
     match name {
         "system" => Ok(Command::system(value)),
+        "verbose" | "quiet" if value.is_empty() => Ok(Command::Verbose(name == "verbose")),
+        "verbose" | "quiet" => Err(format!("/set {name} takes no value, found {value:?}")),
         "parameter" if value.is_empty() => Err("/set parameter needs NAME VALUE".to_string()),
         "parameter" => option(first_word(value)),
         _ => option((name, value)),
@@ -54,6 +56,9 @@ mod tests {
         }
         assert_eq!(parse("system"), Ok(Command::System(None)));
         assert_eq!(parse("system Be  brief."), Ok(Command::System(Some("Be  brief."))));
+        assert_eq!(parse("verbose "), Ok(Command::Verbose(true)));
+        assert_eq!(parse("quiet"), Ok(Command::Verbose(false)));
+        assert_eq!(parse("quiet 1"), Err("/set quiet takes no value, found \"1\"".to_string()));
         assert_eq!(parse("parameter"), Err("/set parameter needs NAME VALUE".to_string()));
         for (name, option) in
             [("num_ctx", "--ctx"), ("ctx-size", "--ctx-size"), ("use_mmap", "--mmap"), ("isa", "--isa")]
