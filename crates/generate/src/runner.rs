@@ -231,7 +231,9 @@ impl Runner {
         self.back_of(flight, window, &rows)?;
         let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
         let ticket = self.queue.submit(&ready.executable, &self.back)?;
-        ready.runs.add(if window == 0 { step.rows() } else { 0 }, rows.len(), step.cached());
+        // Only the first window has the body, which reads the caches.
+        let (body, cached) = if window == 0 { (step.rows(), step.cached()) } else { (0, 0) };
+        ready.runs.add(body, rows.len(), cached);
         Ok(ticket)
     }
 

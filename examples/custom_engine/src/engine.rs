@@ -28,6 +28,9 @@ impl Plain {
     pub fn new(options: &EngineOptions) -> Plain {
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { available_memory() };
+        // The scheduler composes a step while an earlier one is under way. Here that gains nothing, because `submit` does
+        // the work; an engine on a device is not idle between steps.
+        caps.ahead = 2;
         let budget = Budget::new(Self::NAME, caps.memory);
         let registry = options.apply(Self::NAME, vec![Layout::FILE], kernels::table());
         Plain { caps, registry, budget, running: Arc::default() }

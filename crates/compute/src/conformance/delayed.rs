@@ -170,8 +170,8 @@ impl Engine for Delayed {
             name: self.caps.name.clone(),
             shared: self.shared.clone(),
             last: 0,
-            held: VecDeque::new(),
-            spare: Vec::new(),
+            held: VecDeque::with_capacity(HELD),
+            spare: (0..HELD).map(|_| Held { back: Vec::with_capacity(4), ..Held::default() }).collect(),
             kept: VecDeque::with_capacity(KEPT),
             done: VecDeque::with_capacity(DONE),
             failed: Vec::new(),
@@ -185,6 +185,9 @@ impl Engine for Delayed {
 
 /// Finished submits whose tickets are remembered.
 const DONE: usize = 64;
+
+/// Submits and writes that wait without an allocation.
+const HELD: usize = 32;
 
 /// A queue that holds its work back.
 struct Late {

@@ -1,5 +1,6 @@
 //! The scheduler on the reference engine, with a model whose outcome a few lines compute.
 
+mod ahead;
 mod callbacks;
 mod ends;
 mod options;

@@ -1,7 +1,8 @@
 //! An engine with other buckets, whose plans can have times.
 
 use inkstone_compute::{
-    Bindings, Buffer, Caps, Engine, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage, WeightSlot, Weights,
+    Back, Bindings, Buffer, Caps, Engine, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage, WeightSlot,
+    Weights,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
@@ -63,15 +64,18 @@ impl Executable for Timed {
 struct TimedQueue(Box<dyn Queue>);
 
 impl Queue for TimedQueue {
-    fn submit(&mut self, executable: &Arc<dyn Executable>) -> Result<Ticket> {
+    fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         let timed: &dyn Any = executable.as_ref();
-        self.0.submit(&timed.downcast_ref::<Timed>().expect("an executable of this engine").0)
+        self.0.submit(&timed.downcast_ref::<Timed>().expect("an executable of this engine").0, back)
+    }
+    fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
+        self.0.fetch(ticket, range, into)
     }
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.0.write(dst, offset, bytes)
     }
-    fn read(&mut self, after: Ticket, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.0.read(after, src, offset, into)
+    fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.0.read(src, offset, into)
     }
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
         self.0.wait(ticket)

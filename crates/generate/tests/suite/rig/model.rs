@@ -2,6 +2,7 @@
 
 use super::engine::Wrapped;
 use super::hash;
+use inkstone_compute::conformance::Delayed;
 use inkstone_compute::{Engine, EngineOptions, Engines};
 use inkstone_generate::{Generator, Options, RunConfig};
 use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};
@@ -10,6 +11,7 @@ use inkstone_model::{KvFormats, ModelGraph};
 use inkstone_tensor::{DType, Dim, Type, WeightSource};
 use inkstone_text::Tokenizer;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The token before a text.
 pub const BOS: u32 = 1;
@@ -59,6 +61,9 @@ pub fn logit(last: u32, token: u32) -> f32 {
     (last * token) as f32 / 64.0
 }
 
+/// The variable with the default of [`Setup::ahead`].
+pub const AHEAD: &str = "INKSTONE_AHEAD";
+
 /// The configuration of a generator.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -71,6 +76,8 @@ pub struct Setup {
     pub logit_rows: Vec<usize>,
     /// The engine says that its steps took no time, instead of nothing.
     pub timed: bool,
+    /// The steps that are under way; 0: the work of the engine is done at once.
+    pub ahead: usize,
     /// Draws come from the definition of `sample`, not from the hash.
     pub samples: bool,
     /// Options of the file.
@@ -87,6 +94,7 @@ impl Default for Setup {
             rows: vec![1, 4, 16],
             logit_rows: vec![1, 2, 4],
             timed: false,
+            ahead: std::env::var(AHEAD).ok().and_then(|ahead| ahead.parse().ok()).unwrap_or(0),
             samples: false,
             file: Options::default(),
         }
@@ -101,13 +109,18 @@ impl Setup {
             options = options.with_kernel(hash::kernel());
         }
         let engine: Arc<dyn Engine> = Engines::reference().open("reference", &options).expect("an engine");
-        let engine = Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed);
+        let mut engine: Arc<dyn Engine> =
+            Arc::new(Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed));
+        if self.ahead > 0 {
+            static SEED: AtomicU64 = AtomicU64::new(1);
+            engine = Arc::new(Delayed::new(engine, self.ahead, SEED.fetch_add(1, Ordering::Relaxed)));
+        }
         let mut config = RunConfig::new(self.context);
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
         config.file = self.file.clone();
         let file = file();
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
-        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), Arc::new(engine), config, own).expect("memory")
+        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), engine, config, own).expect("memory")
     }
 
     pub fn generator(&self) -> Generator {
