@@ -105,10 +105,10 @@ impl Scheduler {
         }
         let mut active = self.sweep();
         self.admit()?;
+        // A step with several windows lands before anything else is launched.
         while self.flights.len() < self.runner.ahead() && self.flights.back().is_none_or(|f| f.windows == 1) {
             self.compose(unread);
-            // A step with several windows lands before anything else is launched.
-            if self.step.parts().is_empty() || (!self.flights.is_empty() && self.runner.windows(&self.step) > 1) {
+            if self.step.parts().is_empty() {
                 break;
             }
             active = true;

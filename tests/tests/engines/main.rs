@@ -7,7 +7,6 @@ mod bad_options;
 mod chat;
 mod cpu;
 mod entry_points;
-mod failures;
 mod fusion;
 mod hostile_files;
 mod invariance;

@@ -1,7 +1,10 @@
-//! The whole suite with steps under way.
+//! Steps under way: the whole suite with them, and their number.
 
-use crate::rig::AHEAD;
+use crate::rig::{AHEAD, BOS, Request, Setup};
+use inkstone_compute::conformance::Delayed;
+use inkstone_generate::Options;
 use std::process::Command;
+use std::sync::Arc;
 
 #[test]
 fn with_steps_under_way_every_test_of_this_suite_holds() {
@@ -10,10 +13,38 @@ fn with_steps_under_way_every_test_of_this_suite_holds() {
     }
     for ahead in ["1", "2", "3", "4"] {
         let mut suite = Command::new(std::env::current_exe().unwrap());
-        // A profile counts steps, of which there may be some that nobody needs.
-        let output = suite.args(["--skip", "profile::"]).env(AHEAD, ahead).output().unwrap();
+        // The tests of failures have their own steps under way.
+        let output = suite.args(["--skip", "failures::"]).env(AHEAD, ahead).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{ahead} steps under way:\n{text}");
         assert!(text.contains("random_requests_have_the_outcome_of_their_options ... ok"), "{text}");
+    }
+}
+
+#[test]
+fn no_step_is_launched_behind_a_limit() {
+    for ahead in 1..=4 {
+        let setup = Setup { chunk: 4, ..Setup::default() };
+        let engine = Arc::new(Delayed::new(setup.engine(), ahead, 7));
+        let generator = setup.open(engine.clone(), Options::default()).unwrap();
+        Request::new(1, &[BOS; 10]).tokens(6).reply(&generator);
+        assert_eq!(engine.counts().submits, 3 + 5, "three chunks, and a decode for each further token");
+        Request::new(1, &[BOS; 10]).tokens(0).reply(&generator);
+        generator.logits(&[3; 4], &[]).unwrap();
+        assert_eq!(engine.counts().submits, 8 + 3 + 1, "a prompt, and logits of one window");
+    }
+}
+
+#[test]
+fn unread_pieces_stay_within_their_limit() {
+    for ahead in 1..=4 {
+        let setup = Setup { context: 400, ..Setup::default() };
+        let engine = Arc::new(Delayed::new(setup.engine(), ahead, 8));
+        let generator = setup.open(engine, Options::default()).unwrap();
+        let request = |seed| Request::new(seed, &[BOS]).tokens(300);
+        let (mut unread, mut other) = (request(1).stream(&generator), request(2).stream(&generator));
+        other.read_pieces(150);
+        assert_eq!(unread.stream().usage().completion_tokens, 64, "{ahead} steps under way");
+        assert_eq!((unread.rest(), other.rest()), (request(1).outcome(400), request(2).outcome(400)));
     }
 }

@@ -3,6 +3,7 @@
 mod ahead;
 mod callbacks;
 mod ends;
+mod failures;
 mod options;
 mod profile;
 mod random;

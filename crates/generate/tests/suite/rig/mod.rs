@@ -9,6 +9,6 @@ mod outcome;
 mod rng;
 
 pub use hash::{fails, next_token};
-pub use model::{AHEAD, BOS, EOS, PIECES, Setup, VOCAB, logit};
+pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, logit};
 pub use outcome::{Outcome, Reader, Request};
 pub use rng::Rng;

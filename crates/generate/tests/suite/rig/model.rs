@@ -4,7 +4,7 @@ use super::engine::Wrapped;
 use super::hash;
 use inkstone_compute::conformance::Delayed;
 use inkstone_compute::{Engine, EngineOptions, Engines};
-use inkstone_generate::{Generator, Options, RunConfig};
+use inkstone_generate::{Generator, Options, Result, RunConfig};
 use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};
 use inkstone_graph::{Graph, Port, Tracer};
 use inkstone_model::{KvFormats, ModelGraph};
@@ -64,6 +64,9 @@ pub fn logit(last: u32, token: u32) -> f32 {
 /// The variable with the default of [`Setup::ahead`].
 pub const AHEAD: &str = "INKSTONE_AHEAD";
 
+/// The memory of the engine.
+pub const BUDGET: u64 = 1 << 26;
+
 /// The configuration of a generator.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -102,25 +105,34 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// A generator with these options of its own.
-    pub fn generator_with(&self, own: Options) -> Generator {
-        let mut options = EngineOptions::default().budget(1 << 28);
+    /// The engine, whose work is done at once.
+    pub fn engine(&self) -> Arc<dyn Engine> {
+        let mut options = EngineOptions::default().budget(BUDGET);
         if !self.samples {
             options = options.with_kernel(hash::kernel());
         }
         let engine: Arc<dyn Engine> = Engines::reference().open("reference", &options).expect("an engine");
-        let mut engine: Arc<dyn Engine> =
-            Arc::new(Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed));
-        if self.ahead > 0 {
-            static SEED: AtomicU64 = AtomicU64::new(1);
-            engine = Arc::new(Delayed::new(engine, self.ahead, SEED.fetch_add(1, Ordering::Relaxed)));
-        }
+        Arc::new(Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed))
+    }
+
+    /// A generator with these options of its own on an engine.
+    pub fn open(&self, engine: Arc<dyn Engine>, own: Options) -> Result<Generator> {
         let mut config = RunConfig::new(self.context);
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
         config.file = self.file.clone();
         let file = file();
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
-        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), engine, config, own).expect("memory")
+        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), engine, config, own)
+    }
+
+    /// A generator with these options of its own.
+    pub fn generator_with(&self, own: Options) -> Generator {
+        let mut engine = self.engine();
+        if self.ahead > 0 {
+            static SEED: AtomicU64 = AtomicU64::new(1);
+            engine = Arc::new(Delayed::new(engine, self.ahead, SEED.fetch_add(1, Ordering::Relaxed)));
+        }
+        self.open(engine, own).expect("memory")
     }
 
     pub fn generator(&self) -> Generator {
