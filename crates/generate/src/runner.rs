@@ -222,9 +222,8 @@ impl Runner {
         let rows = self.rows_of(flight.logit_rows, window);
         let words = step.buffer.encode(rows.start, rows.len());
         if self.written != words {
-            // Nothing is known of the buffer if the write fails.
-            self.written.clear();
             self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
+            self.written.clear();
             self.written.extend_from_slice(words);
         }
         let key = self.ready(kinds(step, window), step.rows(), rows.len())?;
