@@ -31,8 +31,8 @@ fn rust(context: &Context, pages: &Pages) -> Result<Outcome, Error> {
 }
 
 fn shell(context: &Context, pages: &Pages) -> Result<Outcome, Error> {
-    // As the tests have built it.
-    let build = context.program("cargo build --workspace --all-features --bin inkstone");
+    // The program that the tests have built: a build without them has other features, and compiles the engine again.
+    let build = context.program("cargo test --workspace --all-features --no-run");
     let mut outcome = context.programs("pages shell build", [build])?;
     if outcome.verdict != Verdict::Passed {
         return Ok(outcome);
