@@ -168,3 +168,25 @@ pub enum Flow {
     /// End the generation and return this error.
     Fail(Box<dyn std::error::Error + Send + Sync>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FinishReason::{self, Callback, Cancelled, Context, Deadline, End, Error, Length, Stop};
+
+    #[test]
+    fn every_reason_has_its_names() {
+        let names: [(FinishReason, &str, &str, Option<&str>); 8] = [
+            (End, "end", "end", Some("stop")),
+            (Stop, "stop", "stop", Some("stop")),
+            (Length, "length", "length", Some("length")),
+            (Context, "length", "context full", Some("length")),
+            (Callback, "callback", "callback", None),
+            (Deadline, "deadline", "deadline", None),
+            (Cancelled, "cancelled", "cancelled", None),
+            (Error, "error", "error", None),
+        ];
+        for (reason, name, shown, openai) in names {
+            assert_eq!((reason.name(), reason.to_string().as_str(), reason.openai()), (name, shown, openai));
+        }
+    }
+}

@@ -112,6 +112,9 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cancel;
+    use inkstone_text::TemplateLimits;
+    use std::time::Duration;
 
     fn resolved(request: &Options, own: &Options, file: &Options) -> Options {
         request.over(own).over(file).with_defaults(&Defaults::COMMAND_LINE)
@@ -137,6 +140,50 @@ mod tests {
         assert_eq!((o.temperature, o.top_k, o.top_p), (Some(0.6), Some(3), Some(0.95)));
         let o = resolved(&none, &Options::default().temperature(0.1), &file);
         assert_eq!((o.temperature, o.top_k), (Some(0.1), Some(7)));
+    }
+
+    #[test]
+    fn every_option_of_the_generator_completes_a_request() {
+        let cancel = Cancel::new();
+        cancel.cancel();
+        // A new field is a compile error here.
+        let own = Options {
+            temperature: Some(0.7),
+            top_k: Some(40),
+            top_p: Some(0.9),
+            typical_p: Some(0.8),
+            min_p: Some(0.05),
+            repeat_penalty: Some(1.1),
+            repeat_last_n: Some(64),
+            frequency_penalty: Some(0.1),
+            presence_penalty: Some(-0.1),
+            no_repeat_ngram: Some(3),
+            logit_bias: vec![(5, -1.5)],
+            banned: vec![7],
+            min_tokens: 2,
+            max_tokens: Some(Limit::Tokens(64)),
+            stop: vec!["END".to_owned()],
+            stop_ids: vec![9],
+            ignore_end: true,
+            seed: Some(3),
+            logprobs: Some(4),
+            special: true,
+            bos: Some(false),
+            deadline: Some(Duration::from_secs(1)),
+            cancel: Some(cancel),
+            template_vars: vec![("enable_thinking".to_owned(), false.into())],
+            // A generator renders no templates.
+            template_limits: TemplateLimits::default(),
+        };
+        let none = Options::default();
+        assert_eq!(format!("{:?}", none.over(&own)), format!("{own:?}"));
+        assert_eq!(format!("{:?}", own.over(&none)), format!("{own:?}"));
+
+        let request = Options::default().max_tokens(5).stop("\n").stop_id(1).ban([8]).min_tokens(1);
+        let o = request.over(&own);
+        assert_eq!((o.max_tokens, o.min_tokens), (Some(Limit::Tokens(5)), 2));
+        assert_eq!((o.stop, o.stop_ids, o.banned), (vec!["\n".to_owned(), "END".to_owned()], vec![1, 9], vec![8, 7]));
+        assert_eq!(request.min_tokens(3).over(&own).min_tokens, 3);
     }
 
     #[test]

@@ -64,6 +64,8 @@ fn an_answer_is_the_text_and_an_error_has_its_status() {
     assert!(refused.starts_with("HTTP/1.1 400 Bad Request\r\n") && refused.contains("top-p is 2"), "{refused}");
     let unknown = answer(address, r#"{"prompt": "Once", "options": {"top_q": 2}}"#);
     assert!(unknown.starts_with("HTTP/1.1 422 "), "{unknown}");
+    let unknown = answer(address, r#"{"prompt": "Once", "option": {"top_p": 2}}"#);
+    assert!(unknown.starts_with("HTTP/1.1 422 "), "{unknown}");
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn a_connection_that_is_dropped_ends_its_generation() {
     // The reference engine is slow, so that a complete generation takes many times as long as one that is ended early.
     let model = Model::embedded(&ModelOptions::default().engine("reference").ctx(256)).unwrap();
     let address = serve(model.clone());
-    let body = r#"{"prompt": "Once", "options": {"seed": 7, "ignore_end": true, "max_tokens": 100}}"#;
+    let body = r#"{"prompt": "Once", "options": {"seed": 7, "ignore_end": true, "max_tokens": 200}}"#;
     let start = Instant::now();
     answer(address, body);
     let whole = start.elapsed();

@@ -206,3 +206,17 @@ fn a_task_that_does_not_poll_pauses_its_stream() {
     }
     assert_eq!(text, model.generate("Once", &options).unwrap().text);
 }
+
+#[test]
+fn a_paused_stream_that_is_dropped_leaves_the_model() {
+    let (model, gate) = gated("gated pauses");
+    gate.allow(usize::MAX);
+    let options = Options::default().seed(1).max_tokens(30).ignore_end(true);
+    let prompt = model.generator().encode("Once", &options).unwrap().len();
+    let stream = model.stream_async("Once", &options);
+    // The thread waits for room for a fifth piece, and nothing but the drop wakes it.
+    gate.await_steps(prompt + 4);
+    thread::sleep(Duration::from_millis(100));
+    drop(stream);
+    pages_come_back(&model);
+}

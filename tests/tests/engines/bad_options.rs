@@ -326,6 +326,22 @@ fn e05_a_stop_text_across_fifty_tokens(engine: &str) {
     assert_eq!(said(engine, &pieces, &[&almost]), (pieces.concat(), FinishReason::End, 61));
 }
 
+fn e05_an_end_in_the_last_token_of_the_limit_is_the_reason(engine: &str) {
+    use FinishReason::{End, Length, Stop};
+    let model = Tiny::saying(&["one", "two"]).open_on(engine).unwrap();
+    let ended = |options: Options| {
+        let reply = model.generate_ids(&[BOS], &options).unwrap();
+        (reply.text, reply.finish, reply.ids.len())
+    };
+    let stop = || greedy().stop("two");
+    assert_eq!(ended(stop().max_tokens(2)), ("one".to_owned(), Stop, 2));
+    assert_eq!(ended(stop().max_tokens(1)), ("one".to_owned(), Length, 1));
+    // The end token is the third.
+    assert_eq!(ended(greedy().max_tokens(3)), ("onetwo".to_owned(), End, 3));
+    assert_eq!(ended(greedy().max_tokens(2)), ("onetwo".to_owned(), Length, 2));
+    assert_eq!(ended(greedy().stop_id(4).max_tokens(2)), ("one".to_owned(), End, 2));
+}
+
 on_engines! {
     e01_numbers_out_of_range_are_refused_with_value_and_range
     e01_the_neutral_and_the_largest_values_are_taken
@@ -346,4 +362,5 @@ on_engines! {
     e05_stop_texts_that_are_empty_or_too_long_are_refused
     e05_a_stop_text_is_found_wherever_tokens_begin
     e05_a_stop_text_across_fifty_tokens
+    e05_an_end_in_the_last_token_of_the_limit_is_the_reason
 }

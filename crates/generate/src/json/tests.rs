@@ -124,7 +124,8 @@ fn a_finish_is_read_by_name_and_length_is_the_limit() {
     }
     let text = to_string(&Context).unwrap();
     assert_eq!((&*text, from_str::<FinishReason>(&text).unwrap()), ("\"length\"", Length));
-    refused::<FinishReason>("\"context\"", "unknown variant `context`, expected one of `end`, `stop`, `length`");
+    let known = "`end`, `stop`, `length`, `callback`, `deadline`, `cancelled`, `error`";
+    refused::<FinishReason>("\"context\"", &format!("unknown variant `context`, expected one of {known}"));
 }
 
 #[test]

@@ -70,6 +70,18 @@ fn a_limit_of_no_tokens_reads_the_prompt() {
     assert_eq!(free, all);
 }
 
+/// The head computes the logits of a step in windows, each of which is a run of its own.
+#[test]
+fn logits_in_many_windows_count_each_token_once() {
+    let model = Model::embedded(&ModelOptions::default().profile(true)).unwrap();
+    let ids: Vec<u32> = (0..200).map(|i| 300 + i).collect();
+    model.logits(&ids, None).unwrap();
+    let plans = model.profile().unwrap();
+    assert!(plans.iter().any(|p| p.plan == "head"), "one window holds all: {plans:?}");
+    assert_eq!(plans.iter().map(|p| p.runs.rows).sum::<u64>(), 200);
+    assert_eq!(plans.iter().map(|p| p.runs.logit_rows).sum::<u64>(), 200);
+}
+
 #[test]
 fn definitions_record_no_times() {
     assert!(run(&ModelOptions::default().engine("reference").profile(true)).0.profile().is_none());
