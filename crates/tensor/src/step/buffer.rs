@@ -1,6 +1,6 @@
 //! The host's side: a step is composed here, in vectors that keep their memory.
 
-use super::{GROUPS, Header, LogitRow, NONE, SEQS, Seq};
+use super::{GROUPS, Header, LogitRow, NONE, SECTIONS, SEQS, Section, Seq, Table};
 use crate::NoMemory;
 use bytemuck::{bytes_of, cast_slice};
 
@@ -22,7 +22,7 @@ pub struct SeqStep<'a> {
     pub slot: usize,
     /// Tokens to feed; [`super::LAST`] for the one that it drew last.
     pub tokens: &'a [u32],
-    /// Its page table in each layer group that the model has; they are equally long.
+    /// Its page table in each layer group that the model has.
     pub tables: &'a [&'a [u32]],
     /// Whose logits are wanted.
     pub logits: LogitWish,
@@ -85,12 +85,11 @@ impl StepBuffer {
     /// Adds the next tokens of a sequence.
     pub fn push(&mut self, s: &SeqStep) {
         let (first_row, rows) = (self.feed.len() as u32, s.tokens.len() as u32);
-        let mut pages_at = [self.pages.len() as u32; GROUPS];
-        for (at, table) in pages_at.iter_mut().zip(s.tables) {
-            *at = self.pages.len() as u32;
+        let mut tables = [Table::default(); GROUPS];
+        for (place, table) in tables.iter_mut().zip(s.tables) {
+            *place = Table { at: self.pages.len() as u32, pages: table.len() as u32 };
             self.pages.extend_from_slice(table);
         }
-        let pages = s.tables.first().map_or(0, |t| t.len()) as u32;
         let sampler_at = s.sampler.map_or(NONE, |_| self.samplers.len() as u32);
         self.samplers.extend_from_slice(s.sampler.unwrap_or_default());
         let seq = self.seqs.len() as u32;
@@ -100,7 +99,7 @@ impl StepBuffer {
             LogitWish::All => first_row..first_row + rows,
         };
         self.logits.extend(wanted.map(|row| LogitRow { row, seq }));
-        self.seqs.push(Seq { slot: s.slot as u32, first_row, rows, pages_at, pages, sampler_at });
+        self.seqs.push(Seq { slot: s.slot as u32, first_row, rows, sampler_at, tables });
         self.feed.extend_from_slice(s.tokens);
     }
 
@@ -128,15 +127,28 @@ impl StepBuffer {
             logit_first: first as u32,
             logit_rows: count as u32,
             page: self.page,
-            pages: self.pages.len() as u32,
-            samplers: self.samplers.len() as u32,
+            sections: self.sections(),
         }
+    }
+
+    /// The sections, in the order of their constants, without gaps.
+    fn sections(&self) -> [Section; SECTIONS] {
+        let mut at = size_of::<Header>() / 4;
+        self.parts().map(|part| {
+            let section = Section { at: at as u32, words: part.len() as u32 };
+            at += part.len();
+            section
+        })
+    }
+
+    /// The words of each section.
+    fn parts(&self) -> [&[u32]; SECTIONS] {
+        [cast_slice(&self.seqs), &self.feed, cast_slice(&self.logits), &self.pages, &self.samplers]
     }
 
     /// The number of words that go to the device.
     pub fn words(&self) -> usize {
-        let records = size_of::<Header>() + size_of_val(&*self.seqs) + size_of_val(&*self.logits);
-        records / 4 + self.feed.len() + self.pages.len() + self.samplers.len()
+        size_of::<Header>() / 4 + self.parts().map(<[u32]>::len).iter().sum::<usize>()
     }
 
     /// The words that go to the device.
@@ -144,11 +156,10 @@ impl StepBuffer {
         let header = self.header(first, count);
         self.words.clear();
         self.words.extend_from_slice(cast_slice(bytes_of(&header)));
-        self.words.extend_from_slice(cast_slice(&self.seqs));
-        self.words.extend_from_slice(&self.feed);
-        self.words.extend_from_slice(cast_slice(&self.logits));
-        self.words.extend_from_slice(&self.pages);
-        self.words.extend_from_slice(&self.samplers);
+        let StepBuffer { seqs, feed, logits, pages, samplers, words, .. } = self;
+        for part in [cast_slice(seqs), feed, cast_slice(logits), pages, samplers] {
+            words.extend_from_slice(part);
+        }
         &self.words
     }
 }
@@ -192,19 +203,64 @@ mod tests {
         for cut in 0..words.len() {
             assert!(StepView::new(&words[..cut]).is_err(), "{cut}");
         }
-        // Of two sequences of 9 words from word 8 on: rows 0..5 and 5..6. The logit rows begin at word 32.
-        assert_eq!((words[18], words[19], words[32], words[33]), (5, 1, 0, 0));
-        let faults = [(0, 7), (1, 65), (3, 6), (5, 0), (8, 64), (10, 9), (11, 3)];
-        let gaps = [(9, 1), (10, 4), (18, 4), (19, 0), (19, 2)];
-        let of_another = [(32, 5), (33, 1), (33, 2), (42, 4), (43, 0)];
-        for (at, value) in faults.into_iter().chain(gaps).chain(of_another) {
+        let sound = StepView::new(&words).unwrap();
+        // By the name of a field: the header has 16 words, then come two sequences of 12 words, the feed of 6 and the
+        // logit rows of 2 words.
+        let (seq, logits) = (|i: usize, field: usize| 16 + 12 * i + field, |i: usize, field: usize| 46 + 2 * i + field);
+        assert_eq!((words[seq(1, 1)], words[seq(1, 2)], words[logits(0, 0)], words[logits(0, 1)]), (5, 1, 0, 0));
+        let counts = [(0, 7), (0, 5), (1, 65), (1, 1), (2, 5), (2, 7), (3, 6), (4, 7), (5, 0)];
+        let slots_and_tables = [(seq(0, 0), 64), (seq(0, 4), 9), (seq(0, 5), 4), (seq(1, 10), 4), (seq(1, 3), 3)];
+        let gaps = [(seq(0, 1), 1), (seq(0, 2), 4), (seq(1, 1), 4), (seq(1, 2), 0), (seq(1, 2), 2)];
+        let of_another = [(logits(0, 0), 5), (logits(0, 1), 1), (logits(0, 1), 2), (logits(5, 0), 4), (logits(5, 1), 0)];
+        for (at, value) in counts.into_iter().chain(slots_and_tables).chain(gaps).chain(of_another) {
             let mut bad = words.clone();
             bad[at] = value;
             assert!(StepView::new(&bad).is_err(), "word {at} = {value}");
         }
+        for (i, section) in sound.header.sections.iter().enumerate() {
+            // Past the end, at the very end of the numbers, and too long; too short if there is a count for it.
+            let faults = [(0, words.len() as u32), (0, u32::MAX), (1, u32::MAX), (1, words.len() as u32)];
+            let short = (1, section.words - 1);
+            for (field, value) in faults.into_iter().chain((i < 3).then_some(short)) {
+                let mut bad = words.clone();
+                bad[6 + 2 * i + field] = value;
+                assert!(StepView::new(&bad).is_err(), "field {field} of section {i} = {value}");
+            }
+        }
         let mut overlapping = words;
-        (overlapping[18], overlapping[19]) = (4, 2);
+        (overlapping[seq(1, 1)], overlapping[seq(1, 2)]) = (4, 2);
         let error = StepView::new(&overlapping).unwrap_err().to_string();
         assert_eq!(error, "step buffer: first row of a sequence is 4, allowed: 5");
+    }
+
+    #[test]
+    fn sections_may_be_anywhere() {
+        let mut b = two();
+        let words = b.encode(4, 2).to_vec();
+        let wanted = StepView::new(&words).unwrap();
+        let mut header = wanted.header;
+        // The last section comes first, and before each there is a gap.
+        let mut moved = vec![u32::MAX; size_of::<Header>() / 4];
+        for section in header.sections.iter_mut().rev() {
+            moved.extend([u32::MAX; 3]);
+            let from = &words[section.at as usize..][..section.words as usize];
+            section.at = moved.len() as u32;
+            moved.extend_from_slice(from);
+        }
+        moved[..size_of::<Header>() / 4].copy_from_slice(cast_slice(bytes_of(&header)));
+        let found = StepView::new(&moved).unwrap();
+        assert_eq!((found.seqs, found.feed, found.logits), (wanted.seqs, wanted.feed, wanted.logits));
+        assert_eq!((found.pages, found.samplers), (wanted.pages, wanted.samplers));
+    }
+
+    #[test]
+    fn tables_of_a_sequence_may_differ_in_length() {
+        let mut b = StepBuffer::with_capacity(4, 8, 8, 8);
+        let (full, window): (&[u32], &[u32]) = (&[7, 3, 5], &[NONE, 2]);
+        b.push(&SeqStep { slot: 1, tokens: &[4], tables: &[full, window], logits: LogitWish::None, sampler: None });
+        let words = b.encode(0, 0).to_vec();
+        let v = StepView::new(&words).unwrap();
+        assert_eq!((v.table(0, 0), v.table(0, 1), v.table(0, 2)), (full, window, &[][..]));
+        assert_eq!((v.place(0, 0, 9), v.place(0, 1, 6)), (21, 10));
     }
 }

@@ -1,4 +1,4 @@
-//! The inputs of a step. The host writes one small *step buffer* (a [`Header`], then sections of records); the state
+//! The inputs of a step. The host writes one small *step buffer* (a [`Header`] and sections of records); the state
 //! that a sequence keeps between steps is on the device, in the [`carry`]. `begin_step` derives tokens, positions and
 //! cache places from both, so that a step can be submitted before the host knows the tokens of the previous step. The
 //! same form serves prefill, decode and any mixture of sequences.
@@ -29,8 +29,8 @@ pub const NONE: u32 = u32::MAX;
 /// Records below this are tokens; the others are statuses: [`record`].
 pub const TOKENS_END: u32 = u32::MAX - 0xffff;
 
-/// The head of a step buffer. It is followed by `seqs` records of [`Seq`], `rows` words of feed, `logits` records of
-/// [`LogitRow`], `pages` words of page tables and `samplers` words of sampling chains.
+/// The head of a step buffer. Its sections tell where the records are, whatever their order and the gaps between them, so
+/// that a reader of some sections doesn't change when another one is added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Header {
@@ -46,11 +46,32 @@ pub struct Header {
     pub logit_rows: u32,
     /// Tokens per page.
     pub page: u32,
-    /// Words of page tables.
-    pub pages: u32,
-    /// Words of sampling chains.
-    pub samplers: u32,
+    /// The sections, by their constants: [`SECTION_SEQS`] and the following.
+    pub sections: [Section; SECTIONS],
 }
+
+/// Where the records of one kind are.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Section {
+    /// The first word, counted from the beginning of the buffer.
+    pub at: u32,
+    /// The number of words.
+    pub words: u32,
+}
+
+/// The number of sections.
+pub const SECTIONS: usize = 5;
+/// A [`Seq`] for each sequence.
+pub const SECTION_SEQS: usize = 0;
+/// A word for each row: its token, or [`LAST`].
+pub const SECTION_FEED: usize = 1;
+/// A [`LogitRow`] for each row whose logits are wanted.
+pub const SECTION_LOGITS: usize = 2;
+/// Page tables.
+pub const SECTION_PAGES: usize = 3;
+/// Sampling chains.
+pub const SECTION_SAMPLERS: usize = 4;
 
 /// A sequence's part of a step.
 #[repr(C)]
@@ -62,12 +83,20 @@ pub struct Seq {
     pub first_row: u32,
     /// How many.
     pub rows: u32,
-    /// Where its page table begins, for each layer group.
-    pub pages_at: [u32; GROUPS],
-    /// Pages in each of its tables.
-    pub pages: u32,
-    /// Where its sampling chain begins, or [`NONE`].
+    /// Where its sampling chain begins in its section, or [`NONE`].
     pub sampler_at: u32,
+    /// Its page table in each layer group.
+    pub tables: [Table; GROUPS],
+}
+
+/// The page table of a sequence in a layer group.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Table {
+    /// Where it begins in the section of page tables.
+    pub at: u32,
+    /// The number of its pages. A page that was given back is [`NONE`]: no row may read it.
+    pub pages: u32,
 }
 
 /// A row whose logits are wanted.

@@ -1,6 +1,9 @@
 //! A step buffer as definitions and kernels see it.
 
-use super::{GROUPS, Header, LogitRow, NONE, Row, SEQS, Seq};
+use super::{
+    GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS, SEQS,
+    Seq,
+};
 use crate::Sizes;
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
 
@@ -41,12 +44,22 @@ fn exactly(what: &'static str, value: usize, allowed: usize) -> Result<(), StepE
     if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
 }
 
-fn take<'a, T: Pod>(what: &'static str, words: &mut &'a [u32], count: usize) -> Result<&'a [T], StepError> {
-    let len = count.saturating_mul(size_of::<T>() / 4);
-    at_most(what, len, words.len())?;
-    let (part, rest) = words.split_at(len);
-    *words = rest;
-    try_cast_slice(part).map_err(|_| StepError { what, value: len, allowed: 0 })
+/// The records in a range of words.
+fn records<'a, T: Pod>(what: &'static str, words: &'a [u32], at: usize, len: usize) -> Result<&'a [T], StepError> {
+    let end = at.saturating_add(len);
+    let range = words.get(at..end).ok_or(StepError { what, value: end, allowed: words.len() })?;
+    try_cast_slice(range).map_err(|_| StepError { what, value: len, allowed: 0 })
+}
+
+/// The records of a section.
+fn section<'a, T: Pod>(
+    what: &'static str,
+    words: &'a [u32],
+    header: &Header,
+    section: usize,
+) -> Result<&'a [T], StepError> {
+    let section = header.sections[section];
+    records(what, words, section.at as usize, section.words as usize)
 }
 
 impl<'a> StepView<'a> {
@@ -57,14 +70,16 @@ impl<'a> StepView<'a> {
     /// # Errors
     /// The first field that is out of range.
     pub fn new(words: &'a [u32]) -> Result<StepView<'a>, StepError> {
-        let mut rest = words;
-        let header: Header = take::<Header>("header", &mut rest, 1).map(|h| h[0])?;
+        let header: Header = records::<Header>("header", words, 0, size_of::<Header>() / 4)?[0];
+        let seqs: &[Seq] = section("sequences", words, &header, SECTION_SEQS)?;
+        let feed: &[u32] = section("feed", words, &header, SECTION_FEED)?;
+        let logits: &[LogitRow] = section("logit rows", words, &header, SECTION_LOGITS)?;
+        let pages: &[u32] = section("pages", words, &header, SECTION_PAGES)?;
+        let samplers: &[u32] = section("samplers", words, &header, SECTION_SAMPLERS)?;
         at_most("sequences", header.seqs as usize, SEQS)?;
-        let seqs: &[Seq] = take("sequences", &mut rest, header.seqs as usize)?;
-        let feed = take("feed", &mut rest, header.rows as usize)?;
-        let logits: &[LogitRow] = take("logit rows", &mut rest, header.logits as usize)?;
-        let pages: &[u32] = take("pages", &mut rest, header.pages as usize)?;
-        let samplers: &[u32] = take("samplers", &mut rest, header.samplers as usize)?;
+        exactly("records of sequences", seqs.len(), header.seqs as usize)?;
+        exactly("words of the feed", feed.len(), header.rows as usize)?;
+        exactly("records of logit rows", logits.len(), header.logits as usize)?;
         if header.page == 0 {
             return Err(StepError { what: "tokens a page", value: 0, allowed: usize::MAX });
         }
@@ -74,8 +89,8 @@ impl<'a> StepView<'a> {
             exactly("first row of a sequence", s.first_row as usize, row)?;
             row = s.first_row as usize + s.rows as usize;
             at_most("rows of a sequence", row, feed.len())?;
-            for at in s.pages_at {
-                at_most("page table", at as usize + s.pages as usize, pages.len())?;
+            for table in s.tables {
+                at_most("page table", (table.at as usize).saturating_add(table.pages as usize), pages.len())?;
             }
             if s.sampler_at != NONE {
                 at_most("sampler", s.sampler_at as usize, samplers.len())?;
@@ -105,7 +120,8 @@ impl<'a> StepView<'a> {
     /// The cache place of a position of a sequence in a layer group.
     ///
     /// # Panics
-    /// If the sequence's page table does not reach the position.
+    /// If the sequence's page table does not reach the position. A page that was given back is [`NONE`], which the
+    /// engines refuse before they compute a place.
     pub fn place(&self, seq: usize, group: usize, position: usize) -> usize {
         let page = self.header.page as usize;
         self.table(seq, group)[position / page] as usize * page + position % page
@@ -113,9 +129,9 @@ impl<'a> StepView<'a> {
 
     /// The page table of a sequence in a layer group.
     pub fn table(&self, seq: usize, group: usize) -> &'a [u32] {
-        let s = &self.seqs[seq];
         debug_assert!(group < GROUPS);
-        &self.pages[s.pages_at[group] as usize..][..s.pages as usize]
+        let table = self.seqs[seq].tables[group];
+        &self.pages[table.at as usize..][..table.pages as usize]
     }
 
     /// The words from the sampling chain of a sequence on, if the sequence draws.
