@@ -4,7 +4,7 @@ use crate::kernels::SharedSide;
 use crate::memory::{View, ViewMut};
 use crate::scratch::Scratch;
 use inkstone_tensor::cache::RUN;
-use inkstone_tensor::step::{Row, StepError, StepView, rows};
+use inkstone_tensor::step::{Row, StepError, StepView, page, rows};
 use inkstone_tensor::{Op, Sizes};
 use std::ops::Range;
 
@@ -74,10 +74,7 @@ impl<'a> Places<'a> {
 
     /// Of a position.
     pub(crate) fn at(&self, position: usize) -> Result<usize, StepError> {
-        let index = position / self.page;
-        below("pages up to a position", index, self.table.len())?;
-        let page = self.table[index] as usize;
-        below("page", page, self.slots / self.page)?;
+        let page = page(self.table, position / self.page, self.slots / self.page)?;
         Ok(page * self.page + position % self.page)
     }
 }

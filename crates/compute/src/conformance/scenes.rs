@@ -13,7 +13,9 @@ use inkstone_tensor::ops::{
     Accept, Advance, Attend, BeginStep, By, Embed, GatherRows, HISTORY, HistoryWrite, KvWrite, Linear, Quantize,
 };
 use inkstone_tensor::step::record::Record;
-use inkstone_tensor::step::{LAST, LogitWish, NONE, RECORDS, SEQS, SeqStep, StepBuffer, StepView, carry};
+use inkstone_tensor::step::{
+    Header, LAST, LogitWish, NONE, RECORDS, SECTIONS, SEQS, SeqStep, StepBuffer, StepView, carry,
+};
 use inkstone_tensor::{Array, DType, Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
@@ -30,16 +32,33 @@ pub(super) struct Scene {
     page: usize,
     /// Most rows that a sequence adds to a step.
     chunk: usize,
+    /// The layout of the pages.
+    pages: Layouts,
+}
+
+/// How pages and tables are laid out.
+#[derive(Clone, Copy, PartialEq)]
+enum Layouts {
+    /// One layer group, pages in random order.
+    Random,
+    /// Two layer groups with tables of their own, which differ in length and in all their pages.
+    Groups,
+    /// Pages that follow each other, the first of them at an odd place; before the scene sequences have this number of tokens,
+    /// whose keys, values and history are random.
+    Following(usize),
 }
 
 #[rustfmt::skip]
 pub(super) const SCENES: &[Scene] = &[
-    Scene { name: "one head",            heads: 1,  kv_heads: 1, key_dim: 4,  value_dim: 4,  keys: DType::F32,  values: DType::F32,  page: 4,  chunk: 2 },
-    Scene { name: "grouped heads",       heads: 6,  kv_heads: 2, key_dim: 8,  value_dim: 8,  keys: DType::F32,  values: DType::F32,  page: 3,  chunk: 7 },
-    Scene { name: "half precision",      heads: 4,  kv_heads: 4, key_dim: 16, value_dim: 16, keys: DType::F16,  values: DType::F16,  page: 8,  chunk: 5 },
-    Scene { name: "one KV head",         heads: 8,  kv_heads: 1, key_dim: 5,  value_dim: 5,  keys: DType::F16,  values: DType::F32,  page: 1,  chunk: 3 },
-    Scene { name: "narrow values",       heads: 2,  kv_heads: 2, key_dim: 12, value_dim: 6,  keys: DType::BF16, values: DType::BF16, page: 16, chunk: 9 },
-    Scene { name: "cache of 8 bits",     heads: 4,  kv_heads: 2, key_dim: 32, value_dim: 32, keys: DType::Q8_0, values: DType::Q8_0, page: 4,  chunk: 4 },
+    Scene { name: "one head",            heads: 1,  kv_heads: 1, key_dim: 4,  value_dim: 4,  keys: DType::F32,  values: DType::F32,  page: 4,  chunk: 2, pages: Layouts::Random },
+    Scene { name: "grouped heads",       heads: 6,  kv_heads: 2, key_dim: 8,  value_dim: 8,  keys: DType::F32,  values: DType::F32,  page: 3,  chunk: 7, pages: Layouts::Random },
+    Scene { name: "half precision",      heads: 4,  kv_heads: 4, key_dim: 16, value_dim: 16, keys: DType::F16,  values: DType::F16,  page: 8,  chunk: 5, pages: Layouts::Random },
+    Scene { name: "one KV head",         heads: 8,  kv_heads: 1, key_dim: 5,  value_dim: 5,  keys: DType::F16,  values: DType::F32,  page: 1,  chunk: 3, pages: Layouts::Random },
+    Scene { name: "narrow values",       heads: 2,  kv_heads: 2, key_dim: 12, value_dim: 6,  keys: DType::BF16, values: DType::BF16, page: 16, chunk: 9, pages: Layouts::Random },
+    Scene { name: "cache of 8 bits",     heads: 4,  kv_heads: 2, key_dim: 32, value_dim: 32, keys: DType::Q8_0, values: DType::Q8_0, page: 4,  chunk: 4, pages: Layouts::Random },
+    Scene { name: "two layer groups",    heads: 4,  kv_heads: 2, key_dim: 8,  value_dim: 8,  keys: DType::F32,  values: DType::F32,  page: 4,  chunk: 5, pages: Layouts::Groups },
+    Scene { name: "2,100 positions, pages of 16", heads: 2, kv_heads: 1, key_dim: 8, value_dim: 8, keys: DType::F32, values: DType::F32, page: 16, chunk: 2, pages: Layouts::Following(2060) },
+    Scene { name: "2,100 positions, pages of 32", heads: 2, kv_heads: 1, key_dim: 8, value_dim: 8, keys: DType::F16, values: DType::F16, page: 32, chunk: 2, pages: Layouts::Following(2060) },
 ];
 
 /// Sequences, and steps of them.
@@ -65,7 +84,21 @@ impl Scene {
 
     /// Pages of a sequence, for all the rows that it may get.
     fn pages(&self) -> usize {
-        (STEPS * self.chunk).div_ceil(self.page)
+        (self.before() + STEPS * self.chunk).div_ceil(self.page)
+    }
+
+    /// Tokens of each sequence before the scene.
+    fn before(&self) -> usize {
+        if let Layouts::Following(before) = self.pages { before } else { 0 }
+    }
+
+    /// Page tables of all sequences, one after the other, in a layer group.
+    fn tables(&self, random: &mut Random) -> Vec<u32> {
+        let all = SEQUENCES * self.pages() + 1;
+        match self.pages {
+            Layouts::Following(_) => (1..all as u32).collect(),
+            _ => random.permutation(all),
+        }
     }
 }
 
@@ -149,12 +182,15 @@ fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut V
         let region = Region::State(id as u32);
         rig.write(region, &definition.memory[&region])?;
     }
-    let pages = random.permutation(SEQUENCES * scene.pages() + 1);
-    let mut buffer = StepBuffer::with_capacity(scene.page, most, pages.len(), 0);
+    let pages = [scene.tables(random), scene.tables(random)];
+    let mut buffer = StepBuffer::with_capacity(scene.page, most, 2 * pages[0].len() + SEQUENCES, 0);
     for step in 0..STEPS {
         compose_step(&mut buffer, scene, step, &pages, random);
         let count = buffer.logits().len();
-        let words = buffer.encode(0, count).to_vec();
+        let mut words = buffer.encode(0, count).to_vec();
+        if step % 2 == 1 {
+            words = moved(&words, random)?;
+        }
         let view = StepView::new(&words)?;
         let records = Array::from_u32(1, (0..count).map(|_| record(random)).collect());
         rig.write(Region::Port(Port::Records), &records)?;
@@ -164,7 +200,37 @@ fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut V
         compare(&mut rig, &plan, &definition, &view.sizes(slots), tolerance)
             .map_err(|Mismatched(region, fault)| Stop::Failed(format!("step {step}, {region}: {fault}")))?;
     }
-    Ok(())
+    [NONE, (slots / scene.page) as u32].into_iter().try_for_each(|bad| {
+        let carry = definition.memory[&Region::State(0)].all::<u32>();
+        refuses(&mut rig, scene, &pages, carry, bad, random)
+    })
+}
+
+/// A page that was given back, or that the cache does not have, is refused wherever it is in a table. What the step
+/// leaves is unknown.
+fn refuses(
+    rig: &mut Rig,
+    scene: &Scene,
+    pages: &[Vec<u32>; 2],
+    carry: &[u32],
+    bad: u32,
+    random: &mut Random,
+) -> Result<(), Stop> {
+    let sequence = random.below(SEQUENCES);
+    let length = carry[carry::word(carry::LENGTH, slot_of(sequence))] as usize;
+    let mut tables = pages.each_ref().map(|pages| pages[sequence * scene.pages()..][..scene.pages()].to_vec());
+    let groups = if scene.pages == Layouts::Groups { 2 } else { 1 };
+    let index = random.below(length / scene.page + 1);
+    tables[random.below(groups)][index] = bad;
+    let tables: Vec<&[u32]> = tables[..groups].iter().map(Vec::as_slice).collect();
+    let mut buffer = StepBuffer::with_capacity(scene.page, 1, 2 * scene.pages(), 0);
+    let (slot, logits) = (slot_of(sequence), LogitWish::None);
+    buffer.push(&SeqStep { slot, tokens: &[1], tables: &tables, logits, sampler: None });
+    match rig.submit(buffer.encode(0, 0)) {
+        Err(error) if error.to_string().contains("page") => Ok(()),
+        Err(error) => Err(Stop::Failed(format!("page {bad} at {index} of a table: {error}"))),
+        Ok(()) => Err(Stop::Failed(format!("page {bad} at {index} of a table is taken"))),
+    }
 }
 
 /// A plan, its inputs, and the loosest tolerance of its kernels.
@@ -178,13 +244,18 @@ struct Composition {
 /// All that a step of a model does but its layers in between.
 fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Composition, Stop> {
     let bucket = c.bucket;
-    let zeros = |ty: &Type| Array::zeros(ty.dtype, ty.rows.at(&bucket), ty.cols).map_err(Stop::from);
+    let long = s.before() > 0;
+    let first = |ty: &Type, random: &mut Random| match long {
+        true if ty.dtype != DType::U32 => Ok(random.array(ty, ty.rows.at(&bucket))),
+        true => Ok(Array::from_u32(1, (0..bucket.slots).map(|_| random.below(VOCABULARY) as u32).collect())),
+        false => Array::zeros(ty.dtype, ty.rows.at(&bucket), ty.cols).map_err(Stop::from),
+    };
     let dim = s.heads * s.key_dim;
     let (keys, values) = (Type::cache(s.keys, s.kv_heads, s.key_dim), Type::cache(s.values, s.kv_heads, s.value_dim));
-    let carry = c.state("carry", carry::CARRY, first_carry()?);
-    let k_cache = c.state("keys", keys, zeros(&keys)?);
-    let v_cache = c.state("values", values, zeros(&values)?);
-    let history = c.state("history", HISTORY, zeros(&HISTORY)?);
+    let carry = c.state("carry", carry::CARRY, first_carry(s.before())?);
+    let k_cache = c.state("keys", keys, first(&keys, random)?);
+    let v_cache = c.state("values", values, first(&values, random)?);
+    let history = c.state("history", HISTORY, first(&HISTORY, random)?);
     let table = c.weight("table", Embed { by: By::Token }, VOCABULARY, dim, random)?;
     let to_keys = c.weight("keys", Linear, s.kv_heads * s.key_dim, dim, random)?;
     let to_values = c.weight("values", Linear, s.kv_heads * s.value_dim, dim, random)?;
@@ -201,6 +272,16 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let scale = 1.0 / (s.key_dim as f64).sqrt();
     let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale, group: 0 };
     c.step(attend, &[x, k_cache, v_cache, rows], &[attended])?;
+    if s.pages == Layouts::Groups {
+        let [k_other, v_other] =
+            [("other keys", keys), ("other values", values)].map(|(name, ty)| (name, ty, first(&ty, random)));
+        let k_other = c.state(k_other.0, k_other.1, k_other.2?);
+        let v_other = c.state(v_other.0, v_other.1, v_other.2?);
+        let other = c.plan.port(Port::Scores, Type::f32(Dim::Rows, s.heads * s.value_dim));
+        c.step(KvWrite { group: 1 }, &[k_other, k, rows], &[])?;
+        c.step(KvWrite { group: 1 }, &[v_other, v, rows], &[])?;
+        c.step(Attend { group: 1, ..attend }, &[x, k_other, v_other, rows], &[other])?;
+    }
     c.step(HistoryWrite { group: 0 }, &[history, rows], &[])?;
     c.step(GatherRows, &[attended], &[gathered])?;
     c.step(Advance, &[carry, rows], &[])?;
@@ -211,11 +292,12 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     Ok(Composition { plan, weights: c.weights, definition: c.definition, tolerance })
 }
 
-/// Empty sequences; one may draw two tokens, the others many.
-fn first_carry() -> Result<Array, Stop> {
+/// Sequences of `before` tokens; one may draw two tokens, the others many.
+fn first_carry(before: usize) -> Result<Array, Stop> {
     let mut state = Array::zeros(DType::U32, carry::RING + carry::RING_STEPS, SEQS)?;
     let words = state.all_mut::<u32>();
     for slot in 0..SEQS {
+        words[carry::word(carry::LENGTH, slot)] = before as u32;
         words[carry::word(carry::LEFT, slot)] = if slot == slot_of(2) { 2 } else { 100 };
         (0..carry::ENDS).for_each(|i| words[carry::word(carry::END + i, slot)] = NONE);
         words[carry::word(carry::END, slot)] = END;
@@ -233,7 +315,7 @@ fn record(random: &mut Random) -> u32 {
 }
 
 /// Some of the sequences, in some order, with a chunk of a prompt or the token that they drew last.
-fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[u32], random: &mut Random) {
+fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[Vec<u32>; 2], random: &mut Random) {
     buffer.clear();
     for sequence in random.permutation(SEQUENCES) {
         let sequence = sequence as usize;
@@ -245,11 +327,31 @@ fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[u3
             true => vec![LAST],
             false => (0..count).map(|_| random.below(VOCABULARY) as u32).collect(),
         };
-        let table = &pages[sequence * scene.pages()..][..scene.pages()];
+        let mut tables = pages.each_ref().map(|pages| pages[sequence * scene.pages()..][..scene.pages()].to_vec());
+        // Nobody reads beyond the length of a sequence. The tables differ in length.
+        tables[1].push(NONE);
+        let groups = if scene.pages == Layouts::Groups { 2 } else { 1 };
+        let tables: Vec<&[u32]> = tables[..groups].iter().map(Vec::as_slice).collect();
         let logits = [LogitWish::None, LogitWish::Last, LogitWish::All][random.below(3)];
         let sampler: Option<&[u32]> = (random.below(4) > 0).then_some(&[]);
-        buffer.push(&SeqStep { slot: slot_of(sequence), tokens: &tokens, tables: &[table], logits, sampler });
+        buffer.push(&SeqStep { slot: slot_of(sequence), tokens: &tokens, tables: &tables, logits, sampler });
     }
+}
+
+/// The same step with its sections in another order, and gaps between them.
+fn moved(words: &[u32], random: &mut Random) -> Result<Vec<u32>, Stop> {
+    let mut header = StepView::new(words)?.header;
+    let head = size_of::<Header>() / 4;
+    let mut moved = vec![NONE; head];
+    for section in random.permutation(SECTIONS) {
+        moved.extend((0..random.below(9)).map(|_| NONE));
+        let section = &mut header.sections[section as usize];
+        let from = &words[section.at as usize..][..section.words as usize];
+        section.at = moved.len() as u32;
+        moved.extend_from_slice(from);
+    }
+    moved[..head].copy_from_slice(bytemuck::cast_slice(bytemuck::bytes_of(&header)));
+    Ok(moved)
 }
 
 /// A region whose value is another one.

@@ -4,7 +4,7 @@
 
 use inkstone_tensor::body::Node;
 use inkstone_tensor::ops::{By, Embed};
-use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, rows};
+use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, page, rows};
 use inkstone_tensor::{Array, Op};
 
 /// Checks what `op` will look up for operands `ins`; caches have `slots` places.
@@ -28,10 +28,10 @@ fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<
             (Some(rows), Some(table)) => looked_up(*op, rows, table.rows()),
             _ => Ok(()),
         },
-        Op::KvWrite(op) => operand(2).map_or(Ok(()), |r| places(step, r, op.group, slots)),
-        Op::Attend(op) => operand(3).map_or(Ok(()), |r| places(step, r, op.group, slots)),
-        Op::HistoryWrite(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots)),
-        Op::Sample(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots)),
+        Op::KvWrite(op) => operand(2).map_or(Ok(()), |r| places(step, r, op.group, slots, false)),
+        Op::Attend(op) => operand(3).map_or(Ok(()), |r| places(step, r, op.group, slots, true)),
+        Op::HistoryWrite(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots, false)),
+        Op::Sample(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots, true)),
         _ => Ok(()),
     }
 }
@@ -65,22 +65,22 @@ fn looked_up(embed: Embed, values: &Array, table: usize) -> Result<(), StepError
 }
 
 /// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not
-/// trusted.
-fn places(step: &StepView, values: &Array, group: usize, slots: usize) -> Result<(), StepError> {
+/// trusted. `earlier`: the op also reads the positions before a row.
+fn places(step: &StepView, values: &Array, group: usize, slots: usize, earlier: bool) -> Result<(), StepError> {
     if !values.is_of(&ROWS) || group >= GROUPS {
         return Ok(());
     }
-    let page = step.header.page as usize;
+    let (size, pages) = (step.header.page as usize, slots / step.header.page as usize);
     let mut reach = [0usize; SEQS];
     for row in rows(values.all()) {
         below("sequence of a row", row.seq as usize, step.seqs.len())?;
-        let pages = &mut reach[row.seq as usize];
-        *pages = (*pages).max(row.position as usize / page + 1);
+        let last = row.position as usize / size;
+        page(step.table(row.seq as usize, group), last, pages)?;
+        let reach = &mut reach[row.seq as usize];
+        *reach = (*reach).max(last);
     }
-    for (seq, pages) in reach.iter().enumerate().take(step.seqs.len()) {
-        let table = step.table(seq, group);
-        below("pages up to a position", *pages, table.len() + 1)?;
-        table[..*pages].iter().try_for_each(|p| below("page", *p as usize, slots / page))?;
+    for (seq, reach) in reach.iter().enumerate().take(if earlier { step.seqs.len() } else { 0 }) {
+        (0..*reach).try_for_each(|index| page(step.table(seq, group), index, pages).map(drop))?;
     }
     Ok(())
 }

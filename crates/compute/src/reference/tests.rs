@@ -272,7 +272,7 @@ fn steps_that_do_not_fit_are_errors_and_change_nothing() {
         (&[6], &[3, 1], "step buffer: token is 6, allowed: 5"),
         (&[1, 1, 1], &[3], "step buffer: pages up to a position is 2, allowed: 1"),
         (&[1], &[4], "step buffer: page is 4, allowed: 3"),
-        (&[1], &[u32::MAX], "step buffer: page is 4294967295, allowed: 3"),
+        (&[1], &[u32::MAX], "step buffer: page that was given back is 4294967295, allowed: 3"),
     ];
     for (tokens, table, text) in cases {
         assert_eq!(r.step(tokens, table).unwrap_err().to_string(), text);

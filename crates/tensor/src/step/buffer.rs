@@ -211,7 +211,8 @@ mod tests {
         let counts = [(0, 7), (0, 5), (1, 65), (1, 1), (2, 5), (2, 7), (3, 6), (4, 7), (5, 0)];
         let slots_and_tables = [(seq(0, 0), 64), (seq(0, 4), 9), (seq(0, 5), 4), (seq(1, 10), 4), (seq(1, 3), 3)];
         let gaps = [(seq(0, 1), 1), (seq(0, 2), 4), (seq(1, 1), 4), (seq(1, 2), 0), (seq(1, 2), 2)];
-        let of_another = [(logits(0, 0), 5), (logits(0, 1), 1), (logits(0, 1), 2), (logits(5, 0), 4), (logits(5, 1), 0)];
+        let of_another =
+            [(logits(0, 0), 5), (logits(0, 1), 1), (logits(0, 1), 2), (logits(5, 0), 4), (logits(5, 1), 0)];
         for (at, value) in counts.into_iter().chain(slots_and_tables).chain(gaps).chain(of_another) {
             let mut bad = words.clone();
             bad[at] = value;

@@ -11,7 +11,7 @@ mod view;
 
 pub use buffer::{LogitWish, SeqStep, StepBuffer};
 pub use sampler::Sampler;
-pub use view::{StepError, StepView, rows};
+pub use view::{StepError, StepView, page, rows};
 
 use crate::{Dim, Type};
 use bytemuck::{Pod, Zeroable};

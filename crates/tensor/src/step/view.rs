@@ -1,8 +1,8 @@
 //! A step buffer as definitions and kernels see it.
 
 use super::{
-    GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS, SEQS,
-    Seq,
+    GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS,
+    SEQS, Seq,
 };
 use crate::Sizes;
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
@@ -145,6 +145,23 @@ impl<'a> StepView<'a> {
         let s = &self.seqs[l.seq as usize];
         l.row + 1 == s.first_row + s.rows
     }
+}
+
+/// The page at an index of a page table, for a cache of `pages` pages. Every engine looks pages up with this function.
+///
+/// # Errors
+/// The table does not reach the index, the page was given back ([`NONE`]), or the cache does not have it.
+#[inline]
+pub fn page(table: &[u32], index: usize, pages: usize) -> Result<usize, StepError> {
+    let Some(page) = table.get(index) else {
+        return Err(StepError { what: "pages up to a position", value: index.saturating_add(1), allowed: table.len() });
+    };
+    let what = match *page {
+        page if (page as usize) < pages => return Ok(page as usize),
+        NONE => "page that was given back",
+        _ => "page",
+    };
+    Err(StepError { what, value: *page as usize, allowed: pages.saturating_sub(1) })
 }
 
 /// The rows that `begin_step` derived, from the words of its result.
