@@ -13,6 +13,7 @@
 
 mod cases;
 mod delayed;
+mod histories;
 pub(crate) mod plan;
 mod queue;
 mod regions;
@@ -84,6 +85,7 @@ fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     let cases = cases::all().into_iter().chain(regions::all()).filter(|case| op(&case.op));
     let mut results: Vec<CaseResult> = cases.flat_map(|case| single::run(engine, &case)).collect();
     results.extend(queue::results(engine));
+    results.push(histories::run(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
 }

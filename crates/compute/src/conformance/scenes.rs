@@ -103,19 +103,19 @@ impl Scene {
 }
 
 /// A plan under construction, with the kernels of an engine.
-struct Composer<'a> {
-    engine: &'a dyn Engine,
-    plan: PlanBuilder,
-    weights: MadeWeights,
-    definition: Definition,
-    bucket: Sizes,
-    tolerance: f64,
-    kernels: &'a mut Vec<String>,
+pub(super) struct Composer<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) plan: PlanBuilder,
+    pub(super) weights: MadeWeights,
+    pub(super) definition: Definition,
+    pub(super) bucket: Sizes,
+    pub(super) tolerance: f64,
+    pub(super) kernels: &'a mut Vec<String>,
 }
 
 impl Composer<'_> {
     /// A step by the first kernel that takes it. Activations are quantized if the kernel wants it so.
-    fn step(&mut self, op: impl Into<Op>, ins: &[Place], into: &[Place]) -> Result<Place, Stop> {
+    pub(super) fn step(&mut self, op: impl Into<Op>, ins: &[Place], into: &[Place]) -> Result<Place, Stop> {
         let op: Op = op.into();
         let weights: Vec<Type> = ins.iter().filter(|p| matches!(p.region, Region::Weight(_))).map(|p| p.ty).collect();
         let (found, refusals) = candidates(self.engine, &op, &weights, self.bucket.rows, ins.len() + 1);
@@ -153,7 +153,7 @@ impl Composer<'_> {
         Ok(place)
     }
 
-    fn state(&mut self, name: &str, ty: Type, value: Array) -> Place {
+    pub(super) fn state(&mut self, name: &str, ty: Type, value: Array) -> Place {
         let place = self.plan.state(name, ty);
         self.definition.memory.insert(place.region, value);
         place
@@ -293,7 +293,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
 }
 
 /// Sequences of `before` tokens; one may draw two tokens, the others many.
-fn first_carry(before: usize) -> Result<Array, Stop> {
+pub(super) fn first_carry(before: usize) -> Result<Array, Stop> {
     let mut state = Array::zeros(DType::U32, carry::RING + carry::RING_STEPS, SEQS)?;
     let words = state.all_mut::<u32>();
     for slot in 0..SEQS {

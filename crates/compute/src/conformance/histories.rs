@@ -1,0 +1,112 @@
+//! Draws over several steps: penalties find the tokens of a sequence on all of its pages, and a bad page is refused
+//! wherever it is.
+
+use super::plan::PlanBuilder;
+use super::rig::{Definition, MadeWeights, Rig};
+use super::scenes::{Composer, first_carry};
+use super::values::{Random, difference};
+use super::{CaseResult, Outcome, Stop, bucket};
+use crate::engine::Engine;
+use crate::plan::{Port, Region};
+use inkstone_tensor::ops::{Advance, BeginStep, HISTORY, HistoryWrite, Sample};
+use inkstone_tensor::sampling::{Chain, Stage};
+use inkstone_tensor::step::{LogitWish, NONE, RECORDS, Sampler, SeqStep, StepBuffer, StepView, carry};
+use inkstone_tensor::{Array, DType, Dim, Sizes, Type};
+use std::sync::Arc;
+
+const NAME: &str = "draws by histories over pages";
+const SEQUENCES: usize = 3;
+const STEPS: usize = 8;
+/// Most rows that a sequence adds to a step.
+const CHUNK: usize = 5;
+/// Tokens per page.
+const PAGE: usize = 3;
+/// Pages of a sequence.
+const PAGES: usize = (STEPS * CHUNK).div_ceil(PAGE);
+const VOCABULARY: usize = 40;
+const LOGITS: Type = Type::f32(Dim::LogitRows, VOCABULARY);
+
+pub(super) fn run(engine: &dyn Engine) -> CaseResult {
+    let (seed, mut kernels) = (Random::seed(NAME), Vec::new());
+    let played = play(engine, &mut Random::new(seed), &mut kernels);
+    let outcome = played.err().map_or(Outcome::Passed, Stop::outcome);
+    CaseResult { case: NAME.to_owned(), kernels: kernels.join(", "), seed, outcome }
+}
+
+fn play(engine: &dyn Engine, random: &mut Random, kernels: &mut Vec<String>) -> Result<(), Stop> {
+    let (caps, most) = (engine.caps(), SEQUENCES * CHUNK);
+    let (Some(rows), Some(logit_rows)) = (bucket(&caps.rows, most), bucket(&caps.logit_rows, SEQUENCES)) else {
+        return Err(Stop::Skipped(format!("{most} rows are more than the largest bucket")));
+    };
+    let slots = (SEQUENCES * PAGES + 1) * PAGE;
+    let bucket = Sizes { rows, logit_rows, slots };
+    let (weights, definition) = (MadeWeights::default(), Definition::default());
+    let plan = PlanBuilder::new("histories", bucket);
+    let mut c = Composer { engine, plan, weights, definition, bucket, tolerance: 0.0, kernels };
+    let carry = c.state("carry", carry::CARRY, first_carry(0)?);
+    let history = c.state("history", HISTORY, Array::zeros(DType::U32, slots, 1)?);
+    let (logits, records) = (c.plan.port(Port::Logits, LOGITS), c.plan.port(Port::Records, RECORDS));
+    let rows = c.step(BeginStep, &[carry], &[])?;
+    let history = c.step(HistoryWrite { group: 0 }, &[history, rows], &[])?;
+    c.step(Sample { group: 0 }, &[logits, rows, history], &[records])?;
+    c.step(Advance, &[carry, rows], &[])?;
+    let (plan, weights, mut definition) = (Arc::new(c.plan.finish()), c.weights, c.definition);
+
+    let mut rig = Rig::new(engine, &plan, &weights)?;
+    for region in [Region::State(0), Region::State(1)] {
+        rig.write(region, &definition.memory[&region])?;
+    }
+    let pages = random.permutation(SEQUENCES * PAGES + 1);
+    let tables: Vec<&[u32]> = pages.chunks_exact(PAGES).take(SEQUENCES).collect();
+    for step in 0..STEPS {
+        let words = words(&tables, &[CHUNK; SEQUENCES].map(|most| 1 + random.below(most)), random);
+        let view = StepView::new(&words)?;
+        let values = random.array(&LOGITS, SEQUENCES);
+        rig.write(Region::Port(Port::Logits), &values)?;
+        definition.memory.insert(Region::Port(Port::Logits), values);
+        definition.run(&plan, &view);
+        rig.submit(&words)?;
+        let found = rig.read(Region::Port(Port::Records), &RECORDS, &view.sizes(slots))?;
+        if let Some(fault) = difference(&definition.memory[&Region::Port(Port::Records)], &found, 0.0) {
+            return Err(Stop::Failed(format!("step {step}: {fault}")));
+        }
+    }
+
+    let lengths = definition.memory[&Region::State(0)].all::<u32>();
+    for bad in [NONE, (slots / PAGE) as u32] {
+        for (sequence, length) in (0..SEQUENCES).map(|s| (s, lengths[carry::word(carry::LENGTH, s)] as usize)) {
+            // The engine may have counted the rows of the steps that failed.
+            let index = random.below(length / PAGE);
+            let mut table = tables[sequence].to_vec();
+            table[index] = bad;
+            let mut tables = tables.clone();
+            tables[sequence] = &table;
+            match rig.submit(&words(&tables, &[1; SEQUENCES], random)) {
+                Err(error) if error.to_string().contains("page") => {}
+                Err(error) => return Err(Stop::Failed(format!("page {bad} at {index} of a table: {error}"))),
+                Ok(()) => return Err(Stop::Failed(format!("page {bad} at {index} of a table is taken"))),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A step of all sequences, each of which draws by penalties for what it has.
+fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], random: &mut Random) -> Vec<u32> {
+    let chain = Chain(vec![
+        Stage::Repetition { penalty: 1.7, last_n: None },
+        Stage::Frequency(0.4),
+        Stage::Presence(0.3),
+        Stage::NoRepeatNgram(2),
+        Stage::Temperature(0.8),
+    ]);
+    let mut buffer = StepBuffer::with_capacity(PAGE, SEQUENCES * CHUNK, SEQUENCES * PAGES, 64 * SEQUENCES);
+    for (slot, (table, rows)) in tables.iter().zip(rows).enumerate() {
+        let tokens: Vec<u32> = (0..*rows).map(|_| random.below(VOCABULARY) as u32).collect();
+        let mut sampler = Vec::new();
+        Sampler::encode(random.next(), 0, &chain, &mut sampler);
+        let (tables, logits) = (&[*table], LogitWish::Last);
+        buffer.push(&SeqStep { slot, tokens: &tokens, tables, logits, sampler: Some(&sampler) });
+    }
+    buffer.encode(0, SEQUENCES).to_vec()
+}
