@@ -22,9 +22,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The largest number of prompt bytes per token of context: many times the average length of a token.
-const PROMPT_BYTES_PER_TOKEN: usize = 64;
-
 /// The configuration of a loaded model.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -50,6 +47,13 @@ impl RunConfig {
     pub fn new(context: usize) -> RunConfig {
         let (defaults, file) = (Defaults::LIBRARY, Options::default());
         RunConfig { context, sequences: 8, page: 32, chunk: 0, without_fusions: Vec::new(), defaults, file }
+    }
+
+    /// The most bytes of a prompt that is tokenized: many times the average length of a token, for each token of the
+    /// context. A longer text does not fit.
+    pub fn prompt_bytes(&self) -> u64 {
+        const PER_TOKEN: u64 = 64;
+        (self.context as u64).saturating_mul(PER_TOKEN)
     }
 
     /// Adds the sampling options that a file recommends.
@@ -147,9 +151,8 @@ impl Generator {
     /// The tokenizer reports an error.
     pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
         let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
-        // A text with many times more bytes can't fit in the context, so it is not tokenized. A prompt has no
-        // end-of-text token.
-        let most = self.config.context.saturating_mul(PROMPT_BYTES_PER_TOKEN) as u64;
+        let most = self.config.prompt_bytes();
+        // A prompt has no end-of-text token.
         Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
     }
 

@@ -5,10 +5,6 @@ use inkstone_generate::{Options, Reply, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Encode, Message, TemplateLimits};
 use std::time::Instant;
 
-/// The largest number of bytes of a rendered conversation per token of context: many times the average length of a
-/// token.
-const PROMPT_BYTES_PER_TOKEN: u64 = 64;
-
 impl Model {
     /// Generates an answer to a conversation. The prompt is rendered with the chat template of the model, or in a plain
     /// form (`role: content`) if it has none. Texts of messages that look like special tokens stay plain text.
@@ -79,8 +75,7 @@ impl Model {
         let conversation =
             variables.fold(conversation.clone(), |conversation, (name, value)| conversation.variable(name, value));
         let rendered = template.render_within(&conversation, self.tokenizer(), limits)?;
-        let most = (self.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN);
-        let encode = Encode::new().bos(options.bos).eos(false).max_bytes(most);
+        let encode = Encode::new().bos(options.bos).eos(false).max_bytes(self.config().prompt_bytes());
         Ok(self.tokenizer().encode_rendered(&rendered, &encode)?)
     }
 

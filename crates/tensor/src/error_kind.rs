@@ -20,7 +20,8 @@ pub enum ErrorKind {
     Busy,
     /// The caller ended the work: through a switch, a deadline or a callback that failed. HTTP 499.
     Cancelled,
-    /// A failure that no request causes: a kernel, an engine, input or output of the system. After a failure in a step, the
-    /// model must be opened again. HTTP 500.
+    /// A failure that no request causes: a kernel, an engine, input or output of the system. A failure in a step ends the
+    /// requests that were running, and later requests are served, unless the message says that the model is closed. HTTP
+    /// 500.
     Engine,
 }

@@ -6,12 +6,9 @@ use crate::input::{self, Input};
 use inkstone::Model;
 use std::path::Path;
 
-/// The largest number of prompt bytes per token of context: many times the average length of a token.
-const PROMPT_BYTES_PER_TOKEN: u64 = 64;
-
 /// The most bytes that a prompt or a message for this model may have.
 pub(super) fn most_bytes(model: &Model) -> u64 {
-    (model.config().context as u64).saturating_mul(PROMPT_BYTES_PER_TOKEN)
+    model.config().prompt_bytes()
 }
 
 /// The reason for the limit of [`most_bytes`], for errors.
