@@ -2,7 +2,7 @@
 
 use crate::{common, gguf_reader};
 use inkstone_gguf::{Array, Gguf, Metadata, OpenOptions, Strings, TensorSpec, Value, Writer};
-use inkstone_tensor::{DTYPES, DType};
+use inkstone_tensor::{DTYPES, DType, WeightSource};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,6 +165,53 @@ fn mapped_read_and_embedded_files_are_the_same() {
             let data = file.tensor_data(name).unwrap();
             assert_eq!(data.as_slice(), wanted.as_slice());
             assert_eq!(data.as_slice().as_ptr() as usize % 32, 0, "kernels want aligned bytes");
+        }
+    }
+}
+
+/// Behind its end a tensor has padding, the next tensor, or bytes that belong to none.
+#[test]
+fn reads_of_a_tensor_end_where_it_ends() {
+    let sizes = [("padded", 3), ("whole", 16), ("last", 17)];
+    let specs = sizes.map(|(name, values)| TensorSpec::new(name, DType::F32, &[values]));
+    let mut bytes = write(&Metadata::new(), &specs, 100);
+    bytes.extend([0xee; 300]);
+    let path = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(path.path(), &bytes).unwrap();
+    let files = [
+        Gguf::open(path.path(), &OpenOptions::default()).unwrap(),
+        Gguf::open(path.path(), &OpenOptions::default().mmap(false)).unwrap(),
+        Gguf::from_bytes(Arc::new(bytes), "embedded").unwrap(),
+    ];
+    let mut start = 0;
+    for (name, values) in sizes {
+        let size = 4 * values;
+        let wanted: Vec<u8> = (start..start + size).map(|i| (i % 251) as u8).collect();
+        start += size;
+        let near = (0..=size + 130).chain([u64::from(u32::MAX), 1 << 32, i64::MAX as u64, 1 << 63]);
+        let offsets: Vec<u64> = near.chain((u64::MAX - 130)..=u64::MAX).collect();
+        for (file, &offset) in files.iter().flat_map(|file| offsets.iter().map(move |offset| (file, offset))) {
+            // From the offset to about the end, and a line or a few more.
+            let to_end = size.saturating_sub(offset);
+            let around = [to_end.saturating_sub(1), to_end, to_end + 1, to_end + 63, to_end + 64, to_end + 130];
+            for len in around.into_iter().chain([0, 1, 31, 32, 33, size, size + 1]) {
+                let case = format!("{len} bytes from {offset} on of {name}, {file:?}");
+                let mut into = vec![0xaa; len as usize];
+                let read = file.read_tensor(name, offset, &mut into);
+                let mut by_source = vec![0xaa; len as usize];
+                let source = WeightSource::read(file, name, offset, &mut by_source);
+                if u128::from(offset) + u128::from(len) <= u128::from(size) {
+                    read.unwrap();
+                    source.unwrap();
+                    let range = offset as usize..(offset + len) as usize;
+                    assert_eq!([&into[..], &by_source[..]], [&wanted[range]; 2], "{case}");
+                } else {
+                    let message = read.expect_err(&case).to_string();
+                    assert!(message.contains(&format!("can't read tensor {name:?}")), "{case}: {message}");
+                    assert!(message.contains(&format!("the tensor has {size} bytes")), "{case}: {message}");
+                    assert_eq!(source.expect_err(&case).tensor, name, "{case}");
+                }
+            }
         }
     }
 }

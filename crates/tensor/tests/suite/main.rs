@@ -1,5 +1,6 @@
 //! What is computed, from outside.
 
+mod chains;
 mod math;
 mod quants;
 mod samplers;

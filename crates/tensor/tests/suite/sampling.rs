@@ -359,6 +359,55 @@ fn a_draw_is_the_arg_max_of_log_weight_and_noise() {
     }
 }
 
+/// The noise of one token makes up for its lower logit, to the bit.
+#[test]
+fn of_equal_scores_with_different_logits_the_lower_id_is_drawn() {
+    let mut equal = 0;
+    for index in 0..300 {
+        let draw = Draw { seed: 11, index };
+        let [a, b] = [gumbel(draw, 0), gumbel(draw, 1)];
+        let (less, more) = (a.min(b), a.max(b));
+        let near = 1.0 / (more - less);
+        let reaches = |t: &f64| -1.0 / t + more == less;
+        let Some(temperature) = [near, near.next_down(), near.next_up()].into_iter().find(reaches) else { continue };
+        // The logit is lower where the noise is more.
+        let logits = if a > b { [-1.0, 0.0] } else { [0.0, -1.0] };
+        let chain = Chain(vec![Stage::Temperature(temperature)]);
+        assert_eq!(sample(&logits, &[], 0, &chain, draw), Ok(0), "{chain} of {logits:?}, {draw:?}");
+        equal += 1;
+    }
+    assert!(equal > 100, "{equal} pairs had equal scores");
+}
+
+/// There are 2^24 values of noise, so among thousands of tokens some have the same.
+#[test]
+fn of_equal_logits_with_equal_noise_the_lower_id_is_drawn() {
+    const TOKENS: u32 = 6000;
+    let mut row = Workspace::new();
+    let mut equal = 0;
+    for index in 0..60 {
+        let draw = Draw { seed: 12, index };
+        let mut noise: Vec<(f64, u32)> = (0..TOKENS).map(|id| (gumbel(draw, id), id)).collect();
+        noise.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let (least, loser) = noise[0];
+        for pair in noise.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].0 - 0.5 > least) {
+            let (low, high) = (pair[0].1, pair[1].1);
+            // Top-p puts the tokens in order; then the temperature makes the logits of the pair equal.
+            let chain = Chain(vec![Stage::TopP(1.0 - 1e-9), Stage::Temperature(2.0)]);
+            for (first, second) in [(low, high), (high, low)] {
+                let mut logits = vec![-INF; TOKENS as usize];
+                for (id, z) in [(loser, 1.0), (first, 2e-20), (second, 1e-20)] {
+                    logits[id as usize] = z;
+                }
+                let drawn = sample_in(&mut row, &logits, &[], 0, &chain, draw);
+                assert_eq!(drawn, Ok(low), "{first} before {second}, {draw:?}");
+                equal += 1;
+            }
+        }
+    }
+    assert!(equal > 20, "{equal} draws had equal noise");
+}
+
 /// A draw does not see tokens that are cut off, and a workspace carries nothing from row to row.
 #[test]
 fn a_draw_depends_on_seed_index_and_survivors_only() {

@@ -6,25 +6,25 @@ use inkstone_tensor::sampling::{Chain, Draw, Stage, gumbel, sample, survivors};
 const INF: f64 = f64::INFINITY;
 
 /// Tokens and their logits, in order.
-type Tokens = Vec<(u32, f64)>;
+pub(crate) type Tokens = Vec<(u32, f64)>;
 
-fn below(max: f64, z: f64) -> f64 {
+pub(crate) fn below(max: f64, z: f64) -> f64 {
     if z == max { 0.0 } else { z - max }
 }
 
-fn in_order(mut tokens: Tokens) -> Tokens {
+pub(crate) fn in_order(mut tokens: Tokens) -> Tokens {
     tokens.retain(|t| t.1 > -INF);
     tokens.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
     tokens
 }
 
-fn probabilities(tokens: &Tokens) -> Vec<f64> {
+pub(crate) fn probabilities(tokens: &Tokens) -> Vec<f64> {
     let weights: Vec<f64> = tokens.iter().map(|t| exp(below(tokens[0].1, t.1))).collect();
     let total: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / total).collect()
 }
 
-fn cumulated(tokens: &Tokens) -> Vec<f64> {
+pub(crate) fn cumulated(tokens: &Tokens) -> Vec<f64> {
     let mut sum = 0.0;
     let add = |p: &f64| {
         sum += p;
@@ -33,12 +33,12 @@ fn cumulated(tokens: &Tokens) -> Vec<f64> {
     probabilities(tokens).iter().map(add).collect()
 }
 
-fn top_p(tokens: &Tokens, cumulated: &[f64], p: f64) -> Tokens {
+pub(crate) fn top_p(tokens: &Tokens, cumulated: &[f64], p: f64) -> Tokens {
     let kept = cumulated.iter().position(|sum| *sum >= p).map_or(tokens.len(), |last| last + 1);
     tokens[..kept].to_vec()
 }
 
-fn heated(tokens: &Tokens, temperature: f64) -> Tokens {
+pub(crate) fn heated(tokens: &Tokens, temperature: f64) -> Tokens {
     in_order(tokens.iter().map(|&(id, z)| (id, below(tokens[0].1, z) / temperature)).collect())
 }
 
@@ -57,16 +57,16 @@ fn check(row: &str, logits: &[f32], chain: &[Stage], wanted: &Tokens) {
     assert_eq!(sample(logits, &[], 0, &chain, draw), Ok(drawn), "{row} of {}: {chain}", logits.len());
 }
 
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 
     /// About normal: the sum of uniform numbers.
-    fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         (0..12).map(|_| self.below(1 << 24) as f32 / (1 << 24) as f32).sum::<f32>() - 6.0
     }
 }
@@ -145,5 +145,50 @@ fn top_p_before_an_edit() {
         check(row, &logits, &[Stage::TopP(0.9), Stage::Ban(vec![banned])], &kept);
         let twice = top_p(&kept, &cumulated(&kept), 0.5);
         check(row, &logits, &[Stage::TopP(0.9), Stage::Ban(vec![banned]), Stage::TopP(0.5)], &twice);
+    }
+}
+
+/// Weights that are powers of two have exact sums, so nothing but the definition decides at which token `p` is reached.
+#[test]
+fn top_p_ends_at_the_token_whose_exact_sum_reaches_p() {
+    // At this temperature a logit of -n has the weight 2^-n, for these n to the bit.
+    const HALVINGS: [u32; 4] = [0, 1, 2, 4];
+    let temperature = 1.0 / std::f64::consts::LN_2;
+    for n in HALVINGS {
+        assert_eq!(exp(-f64::from(n) / temperature), 0.5f64.powi(n as i32), "{n} halvings");
+    }
+    let units = |n: u32| 16u64 >> n;
+    let mut random = Random(3);
+    for round in 0..120 {
+        let total = units(0) << (round % 9);
+        let (mut halvings, mut sum) = (vec![0], units(0));
+        while sum < total {
+            let n = HALVINGS[random.below(4) as usize];
+            if sum + units(n) <= total {
+                halvings.insert(random.below(halvings.len() as u64 + 1) as usize, n);
+                sum += units(n);
+            }
+        }
+        let logits: Vec<f32> = halvings.iter().map(|&n| -(n as f32)).collect();
+        let mut order: Vec<u32> = (0..halvings.len() as u32).collect();
+        order.sort_by_key(|&id| (halvings[id as usize], id));
+        let mut sum = 0;
+        let add = |&id: &u32| {
+            sum += units(halvings[id as usize]);
+            sum
+        };
+        let sums: Vec<u64> = order.iter().map(add).collect();
+        // Parts of 2^80, which all thresholds are whole numbers of.
+        let exact = |p: f64| (p * (1u128 << 80) as f64) as u128;
+        for _ in 0..sums.len().min(12) {
+            let reached = sums[random.below(sums.len() as u64) as usize] as f64 / total as f64;
+            for p in [reached.next_down(), reached, reached.next_up()].into_iter().filter(|p| *p < 1.0) {
+                let kept = sums.iter().position(|&sum| (u128::from(sum) << 80) / u128::from(total) >= exact(p));
+                let chain = Chain(vec![Stage::Temperature(temperature), Stage::TopP(p)]);
+                let left = survivors(&logits, &[], 0, &chain).unwrap();
+                let left: Vec<u32> = left.iter().map(|l| l.0).collect();
+                assert_eq!(left, order[..=kept.unwrap()], "round {round}: {chain} of {halvings:?}");
+            }
+        }
     }
 }
