@@ -25,6 +25,7 @@ mod engine;
 mod engines;
 mod error;
 mod gauge;
+mod indices;
 mod kernel;
 mod plan;
 mod platform;
@@ -40,6 +41,7 @@ pub use engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weight
 pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
 pub use gauge::{Gauge, median_read};
+pub use indices::check_indices;
 pub use kernel::{Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 pub use platform::{available_memory, huge_pages, peak_memory};

@@ -3,7 +3,7 @@
 use crate::engine::Plain;
 use crate::kernels::Entry;
 use crate::memory::Memory;
-use inkstone::compute::{Arg, Bindings, Error, Executable, Plan, Region, Registry, Result, Step};
+use inkstone::compute::{Arg, Bindings, Error, Executable, Plan, Region, Registry, Result, Step, check_indices};
 use inkstone::tensor::op::Arrays;
 use inkstone::tensor::step::StepView;
 use inkstone::tensor::{Array, NoMemory, Sizes, Type};
@@ -59,7 +59,8 @@ impl Program {
     fn step(&self, index: usize, step: &Step, entry: Entry, view: &StepView, sizes: &Sizes) -> Result<()> {
         let consumed = |region| step.outs().any(|out| out.region == region);
         let ins = step.ins().map(|arg| self.operand(arg, sizes, consumed(arg.region))).collect::<Result<Arrays>>()?;
-        // A step may name pages and tokens that are not there; then a kernel panics, and the engine does not.
+        // A step may name pages and tokens that are not there, on which a definition panics.
+        check_indices(&step.op, view, &ins, sizes.slots)?;
         let results = catch_unwind(AssertUnwindSafe(|| entry(&step.op, view, ins))).map_err(|_| Error::Panicked {
             plan: self.plan.name.clone(),
             step: index,

@@ -1,7 +1,6 @@
 //! The reference engine: runs any plan, one step after the other, with the definitions of its ops. It ignores the
 //! kernels of a plan, their layouts and their tiles, and contains only safe code.
 
-mod guard;
 mod memory;
 mod run;
 mod weights;

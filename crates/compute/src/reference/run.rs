@@ -1,9 +1,10 @@
 //! A plan with its buffers: steps in order, each evaluated on values that are read from and written to memory.
 
+use super::ReferenceKernel;
 use super::memory::{Memory, Taken};
 use super::weights::Loaded;
-use super::{ReferenceKernel, guard};
 use crate::engine::{Bindings, Executable};
+use crate::indices::check_indices;
 use crate::plan::{Arg, Plan, Region, Step};
 use crate::{Error, Reference, Result};
 use inkstone_tensor::op::Arrays;
@@ -84,7 +85,7 @@ impl Program {
         let mut operands =
             step.ins().map(|a| self.operand(a, step, sizes, &mut states)).map(|a| a.map(|a| ins.push(a)));
         let ready = operands.try_for_each(|operand| operand);
-        let ready = ready.and_then(|()| Ok(guard::check(&step.op, view, &ins, sizes.slots)?));
+        let ready = ready.and_then(|()| Ok(check_indices(&step.op, view, &ins, sizes.slots)?));
         if let Err(error) = ready {
             give_back(states, step.ins().zip(ins));
             return Err(error);

@@ -7,8 +7,12 @@ use inkstone_tensor::ops::{By, Embed};
 use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, page, rows};
 use inkstone_tensor::{Array, Op};
 
-/// Checks what `op` will look up for operands `ins`; caches have `slots` places.
-pub(super) fn check(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
+/// Checks what an op will look up for these operands; caches have `slots` places. An engine that evaluates definitions
+/// calls this first, because they panic on an index that is out of range.
+///
+/// # Errors
+/// The first token, position, length or page that is out of range.
+pub fn check_indices(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
     check_op(op, step, ins, slots, &(0..ins.len()).map(Some).collect::<Vec<_>>())
 }
 
