@@ -1,7 +1,10 @@
-//! Shared code of the unit tests of passes: shapes without data, and a registry with every op.
+//! Shared code of the unit tests of passes: shapes without data, a registry with every op, and an op with two results.
 
 use inkstone_compute::{Kernel, Layout, Pattern, Registry};
-use inkstone_tensor::{DType, SourceError, WeightBytes, WeightInfo, WeightSource};
+use inkstone_tensor::body::{Body, Node, Region};
+use inkstone_tensor::ops::{Expr, Map, Term};
+use inkstone_tensor::{DType, Op, SourceError, Type, WeightBytes, WeightInfo, WeightSource};
+use smallvec::smallvec;
 use std::sync::Arc;
 
 /// Names, dtypes and dimensions in the order of the file.
@@ -26,4 +29,16 @@ pub fn kernel(name: &'static str) -> Kernel {
 /// A registry like the one of the reference engine.
 pub fn registry() -> Registry {
     Registry { engine: "made-up", layouts: vec![Layout::FILE], kernels: vec![kernel("eval")], outside: 0 }
+}
+
+/// (x) -> silu(x), gelu(x)
+pub fn both(x: Type) -> Op {
+    let mut body = Body::default();
+    let [input, silu, gelu] = [x; 3].map(|ty| body.value(ty));
+    for (term, out) in [(Term::Silu, silu), (Term::Gelu, gelu)] {
+        let op = Map(Expr::new(&[Term::In(0), term])).into();
+        body.nodes.push(Node { op, ins: smallvec![input], outs: smallvec![out] });
+    }
+    (body.inputs, body.outputs) = (vec![input], vec![silu, gelu]);
+    Op::Region(Arc::new(Region { name: "both".to_owned(), body }))
 }

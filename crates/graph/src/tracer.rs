@@ -12,10 +12,14 @@ use inkstone_tensor::op::Types;
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::carry::CARRY;
 use inkstone_tensor::{DType, Op, Type, WeightSource};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
+
+/// What a node reads or makes.
+type Operand = (ValueId, Type);
 
 /// A handle to a value of the graph that is being traced.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +43,7 @@ impl Value {
         self.ty
     }
 
-    fn operand(&self) -> (ValueId, Type) {
+    fn operand(&self) -> Operand {
         (self.id, self.ty)
     }
 }
@@ -50,7 +54,7 @@ impl State {
         self.ty
     }
 
-    fn operand(&self) -> (ValueId, Type) {
+    fn operand(&self) -> Operand {
         (self.id, self.ty)
     }
 }
@@ -136,9 +140,9 @@ impl<'w> Tracer<'w> {
         g.outputs.push(source);
     }
 
-    /// Records a node; its last result.
+    /// Records a node; all its results.
     #[track_caller]
-    fn node(&self, op: Op, operands: &[(ValueId, Type)]) -> Result<(ValueId, Type)> {
+    fn node(&self, op: Op, operands: &[Operand]) -> Result<SmallVec<[Operand; 2]>> {
         let (mut g, at) = (self.graph.borrow_mut(), Location::caller());
         let body = &mut g.body;
         if let Some(operand) = operands.iter().position(|(v, ty)| body.types.get(v.at()) != Some(ty)) {
@@ -146,10 +150,18 @@ impl<'w> Tracer<'w> {
         }
         let ins: Types = operands.iter().map(|(_, ty)| *ty).collect();
         let types = op.infer(&ins).map_err(|mismatch| Error::Operand { at, op: op.name().to_owned(), mismatch })?;
-        let outs = types.iter().map(|ty| body.value(*ty)).collect::<smallvec::SmallVec<[ValueId; 2]>>();
-        let last = outs.last().map(|v| (*v, body.ty(*v)));
+        let results: SmallVec<[Operand; 2]> = types.iter().map(|ty| (body.value(*ty), *ty)).collect();
+        let outs = results.iter().map(|(v, _)| *v).collect();
         body.nodes.push(Node { op, ins: operands.iter().map(|(v, _)| *v).collect(), outs });
         g.at.push(at);
-        Ok(last.expect("every op has a result"))
+        Ok(results)
+    }
+
+    /// The same for an op with a single result.
+    #[track_caller]
+    fn single(&self, op: Op, operands: &[Operand]) -> Result<Operand> {
+        let results = self.node(op, operands)?;
+        debug_assert_eq!(results.len(), 1, "Tracer::op is for ops with several results");
+        Ok(*results.first().expect("ops with a method of their own have a result"))
     }
 }

@@ -72,29 +72,35 @@ mod tests {
     use inkstone_compute::{Caps, Kernel, Numerics, Pattern, Port, Registry};
     use inkstone_tensor::{Dim, Sizes};
 
-    /// Linear wants Q8_0, all else takes what there is.
+    /// Linear wants Q8_0, with weights in bf16 Q8_A; all else takes what there is.
     fn registry() -> Registry {
-        let linear = Kernel {
-            implements: Pattern::Named("linear"),
-            numerics: Numerics("q8"),
-            activations: Some(DType::Q8_0),
-            ..test_support::kernel("linear.q8")
+        let linear = |name, weights, numerics, to| {
+            let (implements, activations) = (Pattern::Named("linear"), Some(to));
+            Kernel { implements, weights, numerics, activations, ..test_support::kernel(name) }
         };
-        Registry { kernels: vec![linear, test_support::kernel("eval")], ..test_support::registry() }
+        let kernels = vec![
+            linear("linear.q8", &[DType::F32], Numerics("q8"), DType::Q8_0),
+            linear("linear.q8_a", &[DType::BF16], Numerics("q8_a"), DType::Q8_A),
+            test_support::kernel("eval"),
+        ];
+        Registry { kernels, ..test_support::registry() }
     }
 
-    fn legalised(cols: usize) -> Result<Graph> {
+    /// The sum of products of the same activations with these weights.
+    fn legalised(cols: usize, names: &[&str]) -> Result<Graph> {
         let caps = Caps::made_up("made-up");
         let weights = test_support::Shapes(&[
             ("a", DType::F32, &[64, 64]),
             ("b", DType::F32, &[64, 64]),
             ("c", DType::F32, &[33, 33]),
+            ("other", DType::BF16, &[64, 64]),
         ]);
         let t = Tracer::new("g", &weights);
         let x = t.input(Port::Hidden, Type::f32(Dim::Rows, cols));
-        let weight = |name| t.weight(if cols == 33 { "c" } else { name }, cols, cols);
-        let (a, b) = (t.linear(x, weight("a")?, None)?, t.linear(x, weight("b")?, None)?);
-        t.output(Port::Logits, t.add(a, t.silu(b)?)?);
+        let product = |name: &&str| t.linear(x, t.weight(name, cols, cols)?, None);
+        let products = names.iter().map(product).collect::<Result<Vec<_>>>()?;
+        let sum = products.into_iter().map(Ok).reduce(|a, b| t.add(a?, b?));
+        t.output(Port::Logits, sum.unwrap()?);
         let mut g = t.finish()?;
         let buckets = [Sizes { rows: 8, logit_rows: 8, slots: 0 }];
         let registry = registry();
@@ -106,17 +112,27 @@ mod tests {
 
     #[test]
     fn a_value_is_quantized_once_for_all_who_want_it() {
-        let g = legalised(64).unwrap();
+        let g = legalised(64, &["a", "b"]).unwrap();
         assert_eq!(g.faults(), []);
         let names: Vec<&str> = g.body.nodes.iter().map(|n| n.op.name()).collect();
-        assert_eq!(names, ["quantize", "linear", "linear", "map", "map"]);
+        assert_eq!(names, ["quantize", "linear", "linear", "map"]);
         assert_eq!(g.body.ty(g.body.nodes[1].ins[0]).dtype, DType::Q8_0);
         assert_eq!(g.body.nodes[1].ins[0], g.body.nodes[2].ins[0]);
     }
 
     #[test]
+    fn a_value_is_quantized_once_to_each_dtype_that_is_wanted() {
+        let g = legalised(64, &["a", "other", "b", "other"]).unwrap();
+        assert_eq!(g.faults(), []);
+        let of = |name: &str| g.body.nodes.iter().filter(|n| n.op.name() == name).collect::<Vec<_>>();
+        let read: Vec<DType> = of("linear").iter().map(|n| g.body.ty(n.ins[0]).dtype).collect();
+        assert_eq!(read, [DType::Q8_0, DType::Q8_A, DType::Q8_0, DType::Q8_A]);
+        assert_eq!(of("quantize").len(), 2);
+    }
+
+    #[test]
     fn rows_that_are_no_whole_blocks_are_an_error() {
-        let error = legalised(33).unwrap_err().to_string();
+        let error = legalised(33, &["c"]).unwrap_err().to_string();
         assert!(
             error.starts_with("kernel linear.q8 wants activations in Q8_0: quantize: operand 0 is f32[Rows, 33]"),
             "{error}"

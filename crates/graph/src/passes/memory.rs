@@ -160,6 +160,7 @@ mod tests {
     use crate::{Tracer, check, test_support};
     use inkstone_compute::{Caps, Port};
     use inkstone_tensor::{Dim, Type};
+    use std::collections::BTreeSet;
 
     fn bucket() -> Sizes {
         Sizes { rows: 3, logit_rows: 1, slots: 0 }
@@ -190,6 +191,24 @@ mod tests {
         let offsets = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
         assert!(offsets.clone().all(|(_, at)| at % ALIGN == 0));
         assert_eq!((offsets.count(), placement.arena_bytes), (9, 3 * 64), "three values of 60 bytes live at once");
+    }
+
+    #[test]
+    fn results_that_nobody_reads_have_bytes_of_their_own_while_their_op_runs() {
+        for read in 0..2 {
+            let t = Tracer::new("g", &test_support::Shapes(&[]));
+            let x = t.silu(t.input(Port::Hidden, Type::f32(Dim::Rows, 5))).unwrap();
+            let made = t.op(test_support::both(x.ty()), &[x]).unwrap();
+            t.output(Port::Logits, t.silu(made[read]).unwrap());
+            let g = t.finish().unwrap();
+            let (caps, registry, selection) =
+                (Caps::made_up("made-up"), test_support::registry(), Selection::default());
+            let cx = Context { bucket: bucket(), ..Context::unselected(&caps, &registry, &selection) };
+            let placement = memory(&g, &cx).unwrap();
+            let arena = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
+            let offsets: BTreeSet<u64> = arena.map(|(_, at)| *at).collect();
+            assert_eq!(offsets, BTreeSet::from([0, 64, 128]), "the operand and both results, result {read} is read");
+        }
     }
 
     /// The same by the obvious search.

@@ -109,6 +109,18 @@ mod tests {
     }
 
     #[test]
+    fn an_op_stays_as_long_as_any_of_its_results_is_read() {
+        for (read, nodes) in [(&[][..], 1), (&[0], 2), (&[1], 2), (&[0, 1], 3)] {
+            let t = Tracer::new("g", &test_support::Shapes(&[]));
+            let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 4));
+            let made = t.op(test_support::both(x.ty()), &[x]).unwrap();
+            let sum = read.iter().map(|i: &usize| made[*i]).reduce(|a, b| t.add(a, b).unwrap());
+            t.output(Port::Logits, t.silu(sum.unwrap_or(x)).unwrap());
+            assert_eq!(simplified(t.finish().unwrap()).0.body.nodes.len(), nodes, "results {read:?}");
+        }
+    }
+
+    #[test]
     fn ops_of_other_attributes_are_not_the_same() {
         let t = Tracer::new("g", &test_support::Shapes(&[]));
         let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 4));

@@ -1,6 +1,6 @@
 //! The table of ops that a model can trace: one line each.
 
-use super::{State, Tracer, Value};
+use super::{Operand, State, Tracer, Value};
 use crate::Result;
 use inkstone_tensor::ops::*;
 use inkstone_tensor::{CustomOp, DType, Op};
@@ -32,7 +32,7 @@ macro_rules! states {
             $(#[$doc])*
             #[track_caller]
             pub fn $name(&self, state: State, $($x: $kind,)+ $($attr: $ty)?) -> Result<State> {
-                let (id, ty) = self.node($op.into(), &[state.operand(), $($x.operand()),+])?;
+                let (id, ty) = self.single($op.into(), &[state.operand(), $($x.operand()),+])?;
                 Ok(State { id, ty, name: state.name })
             }
         )+}
@@ -107,8 +107,16 @@ impl Tracer<'_> {
         self.value(Op::Custom(op), &operands.iter().map(Value::operand).collect::<SmallVec<[_; 4]>>())
     }
 
+    /// Records any op, for ops without a method of their own; all its results, in order. Operands and results are
+    /// values: an op that reads or updates states can't be recorded so.
     #[track_caller]
-    fn value(&self, op: Op, operands: &[(inkstone_tensor::body::ValueId, inkstone_tensor::Type)]) -> Result<Value> {
-        self.node(op, operands).map(|(id, ty)| Value { id, ty })
+    pub fn op(&self, op: impl Into<Op>, operands: &[Value]) -> Result<SmallVec<[Value; 2]>> {
+        let operands: SmallVec<[_; 4]> = operands.iter().map(Value::operand).collect();
+        Ok(self.node(op.into(), &operands)?.into_iter().map(|(id, ty)| Value { id, ty }).collect())
+    }
+
+    #[track_caller]
+    fn value(&self, op: Op, operands: &[Operand]) -> Result<Value> {
+        self.single(op, operands).map(|(id, ty)| Value { id, ty })
     }
 }

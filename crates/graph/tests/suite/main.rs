@@ -6,3 +6,4 @@ mod fuse_random;
 mod plan;
 mod random;
 mod trace;
+mod whole_random;

@@ -203,3 +203,26 @@ fn ops_from_outside_are_nodes_as_others() {
     let with_lines = format!("{:#}", with_custom().unwrap());
     assert!(with_lines.contains("increment 1  # ") && with_lines.contains("trace.rs:"), "{with_lines}");
 }
+
+#[test]
+fn all_results_of_an_op_can_be_read() {
+    let weights = Tensors::default();
+    let t = Tracer::new("g", &weights);
+    let (x, line) = (x(&t, 8), line!() + 1);
+    let made = t.op(parts(x.ty(), 4), &[x]).unwrap();
+    assert_eq!(made.iter().map(|v| v.ty()).collect::<Vec<_>>(), [Type::f32(Dim::Rows, 2); 4]);
+    t.output(Port::Logits, t.add(made[3], made[1]).unwrap());
+    let text = format!("{:#}", t.finish().unwrap());
+    assert!(text.contains("%1 %2 %3 %4 = parts %0  ") && text.contains("= map %4 %2  "), "{text}");
+    assert!(text.contains(&format!("trace.rs:{line}:")), "{text}");
+}
+
+#[test]
+fn operands_that_do_not_fit_any_op_are_an_error_at_the_line_of_the_model() {
+    let weights = Tensors::default();
+    let t = Tracer::new("g", &weights);
+    let (x, line) = (x(&t, 8), line!() + 1);
+    let message = t.op(parts(Type::f32(Dim::Rows, 4), 2), &[x]).unwrap_err().to_string();
+    assert!(message.contains(&format!("trace.rs:{line}:")), "{message}");
+    assert!(message.ends_with("parts: operand 0 is f32[Rows, 8], expected f32[Rows, 4]"), "{message}");
+}

@@ -2,11 +2,13 @@
 //! `interpret`, and plans on a byte arena with nothing but the ops' definitions.
 
 mod machine;
+mod several;
 mod shapes;
 mod steps;
 mod tensors;
 
 pub use machine::{Eager, Machine};
+pub use several::{SEVERAL, chosen_and_all, encoding_for, encodings, parts, sum_and_product, with_several};
 pub use shapes::{SHAPES, Shape};
 pub use steps::{SLOTS, STEPS, words};
 pub use tensors::{Tensors, uniform};
@@ -190,6 +192,11 @@ pub fn fused() -> Registry {
 /// The definitions, with kernels for every region that compute as they do.
 pub fn fused_reference() -> Registry {
     with_regions!(reference(), Numerics::DEFINITION)
+}
+
+/// The engine of two encodings with a kernel for every region, on products with weights in f16.
+pub fn fused_encodings() -> Registry {
+    with_regions!(encodings(), Numerics("q8_b"))
 }
 
 trait Named {

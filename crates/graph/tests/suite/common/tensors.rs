@@ -56,7 +56,7 @@ impl Tensors {
 }
 
 /// Numbers in +-0.5 from a name (xorshift from its FNV-1a hash).
-pub fn uniform(name: &str) -> impl FnMut() -> f32 {
+pub fn uniform(name: &str) -> impl FnMut() -> f32 + use<> {
     let mut state =
         name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     move || {
