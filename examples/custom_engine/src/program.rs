@@ -57,10 +57,12 @@ impl Program {
     }
 
     fn step(&self, index: usize, step: &Step, entry: Entry, view: &StepView, sizes: &Sizes) -> Result<()> {
+        // A step may name pages and tokens that are not there, on which a definition panics. No state is taken before.
+        let seen = step.ins().map(|arg| self.operand(arg, sizes, false)).collect::<Result<Arrays>>()?;
+        check_indices(&step.op, view, &seen, sizes.slots)?;
+        drop(seen);
         let consumed = |region| step.outs().any(|out| out.region == region);
         let ins = step.ins().map(|arg| self.operand(arg, sizes, consumed(arg.region))).collect::<Result<Arrays>>()?;
-        // A step may name pages and tokens that are not there, on which a definition panics.
-        check_indices(&step.op, view, &ins, sizes.slots)?;
         let results = catch_unwind(AssertUnwindSafe(|| entry(&step.op, view, ins))).map_err(|_| Error::Panicked {
             plan: self.plan.name.clone(),
             step: index,

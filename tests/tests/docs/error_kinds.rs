@@ -150,6 +150,9 @@ fn of_compute() -> Rows {
         SharedBuffer { plan, first, second } => Engine;
         OutOfBuffer { offset, end, bytes } => Engine;
         Foreign { what, engine } => Engine;
+        NotBack { ticket, range, reason } => Engine;
+        Injected { call = compute::conformance::Call::Submit } => Engine;
+        Earlier(Arc::new(compute::Error::Cancelled)) => Cancelled;
         Step(StepError { what: "rows", value: 1, allowed: 0 }) => Engine;
         TooLarge { what, value, limit, plan } => Engine;
         NoExecutor { engine, exec, known } => Engine;
@@ -234,6 +237,7 @@ fn of_generate() -> Rows {
         Cache(kvcache::Error::NoMemory { pages: 1 }) => OutOfMemory;
         Engine(compute::Error::Cancelled) => Cancelled;
         Panicked => Engine;
+        Closed(Box::new(generate::Error::Busy)) => Engine;
         Shared(Arc::new(generate::Error::Panicked)) => Engine;
     }
 }
