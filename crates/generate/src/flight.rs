@@ -31,9 +31,9 @@ pub(crate) struct Part {
     pub whole: bool,
     /// Whether it draws a token.
     pub draws: bool,
-    /// What the host asks for.
+    /// The results that the host asks for.
     pub wish: Wish,
-    /// Its rows with logits, among those of the step.
+    /// Its rows with logits, by their index in the step.
     pub logits: Range<usize>,
 }
 

@@ -236,7 +236,7 @@ impl Runner {
         Ok(ticket)
     }
 
-    /// Lists the ranges that a window brings back: the row of the ring, then for each part what it asks for.
+    /// Lists the ranges that a window brings back: the row of the ring, then the results that each part asks for.
     fn back_of(&mut self, flight: &Flight, window: usize, rows: &Range<usize>) -> Result<()> {
         let mut back = std::mem::take(&mut self.back);
         back.clear();
@@ -254,7 +254,7 @@ impl Runner {
         Ok(())
     }
 
-    /// What a part asks for in a window of logit rows: the port, the words of a row, and the rows.
+    /// The results of a part in a window of logit rows that the host asks for: the port, the words of a row, and the rows.
     fn wanted(&self, part: &Part, window: &Range<usize>) -> Option<(Port, usize, Range<usize>)> {
         let inside = |rows: Range<usize>| rows.start.max(window.start)..rows.end.min(window.end);
         let (port, width, rows) = match part.wish {
@@ -279,7 +279,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Fetches what a window brings back, in the order of [`Runner::back_of`].
+    /// Fetches the ranges that a window brings back, in the order of [`Runner::back_of`].
     fn fetch(&mut self, flight: &Flight, window: usize, ticket: Ticket, logits: &mut TakeLogits) -> Result<()> {
         let rows = self.rows_of(flight.logit_rows, window);
         let mut range = 0;

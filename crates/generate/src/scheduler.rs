@@ -174,7 +174,7 @@ impl Scheduler {
     }
 
     /// Composes a step. Decodes come first, so that a long prompt does not delay them; chunks of prompts fill the rest
-    /// of the budget. A sequence that has to be alone in its step comes before all others.
+    /// of the budget. A sequence that needs a step of its own comes before all others.
     fn compose(&mut self, unread: bool) {
         self.step.clear();
         while let Some(id) = self.alone.pop_front() {
@@ -253,7 +253,7 @@ impl Scheduler {
             let Some(s) = self.running[part.slot].as_mut().filter(|s| s.id == part.id) else { continue };
             let ended = match part.draws {
                 true => s.take(&self.runner.drawn(&flight, i), &self.tokenizer),
-                // What is left is a prompt whose logits are requested, or after which nothing is drawn.
+                // Otherwise it is a prompt: its logits are requested, or no token is drawn after it.
                 false => part.whole && s.ends_with_its_prompt(),
             };
             if ended {

@@ -104,7 +104,7 @@ fn a_deadline_in_a_prompt_ends_it_between_two_chunks() {
 fn deadlines_now_and_never() {
     let generator = Setup::default().generator();
     assert_eq!(rest(&mut stream(&generator, Duration::ZERO)), (vec![], FinishReason::Deadline));
-    // The end of time is no instant.
+    // The end of time has no instant.
     for deadline in [Duration::MAX, Duration::from_secs(u64::MAX / 4)] {
         let mut stream = stream(&generator, deadline);
         pass(1000 * DEADLINE);
