@@ -115,8 +115,11 @@ impl Steps<'_> {
     /// The sequences have no room for the tokens, or a step fails.
     pub fn prompt(&mut self, tokens: usize) -> Result<Duration> {
         self.check_room(tokens)?;
+        if !self.flights.is_empty() {
+            // Steps that were launched ahead are further on.
+            self.truncate(self.len)?;
+        }
         let start = Instant::now();
-        self.land_all()?;
         for slot in 0..self.tables.len() {
             let mut fed = 0;
             while fed < tokens {

@@ -48,3 +48,28 @@ fn unread_pieces_stay_within_their_limit() {
         assert_eq!((unread.rest(), other.rest()), (request(1).outcome(400), request(2).outcome(400)));
     }
 }
+
+#[test]
+fn steps_of_benchmarks_draw_the_same_with_any_number_under_way() {
+    let drawn = |ahead| {
+        let setup = Setup { samples: true, ..Setup::default() };
+        let engine = Arc::new(Delayed::new(setup.engine(), ahead, 9));
+        let generator = setup.open(engine, Options::default()).unwrap();
+        let mut steps = generator.steps(2, 40).unwrap();
+        let mut drawn = Vec::new();
+        for prompt in [5, 3, 1] {
+            steps.prompt(prompt).unwrap();
+            for _ in 0..4 {
+                drawn.push(steps.drawn().to_vec());
+                steps.decode().unwrap();
+            }
+        }
+        steps.truncate(6).unwrap();
+        steps.decode().unwrap();
+        drawn.push(steps.drawn().to_vec());
+        assert_eq!(steps.len(), 7);
+        drawn
+    };
+    let wanted = drawn(1);
+    (2..=4).for_each(|ahead| assert_eq!(drawn(ahead), wanted, "{ahead} steps under way"));
+}
