@@ -52,7 +52,7 @@ fn unread_pieces_stay_within_their_limit() {
 #[test]
 fn steps_of_benchmarks_draw_the_same_with_any_number_under_way() {
     let drawn = |ahead| {
-        let setup = Setup { samples: true, ..Setup::default() };
+        let setup = Setup::default();
         let engine = Arc::new(Delayed::new(setup.engine(), ahead, 9));
         let generator = setup.open(engine, Options::default()).unwrap();
         let mut steps = generator.steps(2, 40).unwrap();
