@@ -57,8 +57,8 @@ pub(super) const SCENES: &[Scene] = &[
     Scene { name: "narrow values",       heads: 2,  kv_heads: 2, key_dim: 12, value_dim: 6,  keys: DType::BF16, values: DType::BF16, page: 16, chunk: 9, pages: Layouts::Random },
     Scene { name: "cache of 8 bits",     heads: 4,  kv_heads: 2, key_dim: 32, value_dim: 32, keys: DType::Q8_0, values: DType::Q8_0, page: 4,  chunk: 4, pages: Layouts::Random },
     Scene { name: "two layer groups",    heads: 4,  kv_heads: 2, key_dim: 8,  value_dim: 8,  keys: DType::F32,  values: DType::F32,  page: 4,  chunk: 5, pages: Layouts::Groups },
-    Scene { name: "2,100 positions, pages of 16", heads: 2, kv_heads: 1, key_dim: 8, value_dim: 8, keys: DType::F32, values: DType::F32, page: 16, chunk: 2, pages: Layouts::Following(2060) },
-    Scene { name: "2,100 positions, pages of 32", heads: 2, kv_heads: 1, key_dim: 8, value_dim: 8, keys: DType::F16, values: DType::F16, page: 32, chunk: 2, pages: Layouts::Following(2060) },
+    Scene { name: "2,100 positions, pages of 16", heads: 2, kv_heads: 2, key_dim: 8, value_dim: 8, keys: DType::F32, values: DType::F32, page: 16, chunk: 2, pages: Layouts::Following(2060) },
+    Scene { name: "2,100 positions, pages of 32", heads: 2, kv_heads: 2, key_dim: 8, value_dim: 8, keys: DType::F16, values: DType::F16, page: 32, chunk: 2, pages: Layouts::Following(2060) },
 ];
 
 /// Sequences, and steps of them.
