@@ -35,8 +35,7 @@ impl Loaded {
         config.sequences = config.sequences.clamp(1, SEQS);
         let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
         let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let runner = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
-        let step = runner.step()?;
+        let (runner, step) = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
         Ok(Loaded { graph, engine, config, runner, step, pool })
     }
 }

@@ -258,3 +258,37 @@ impl Defaults {
     pub const COMMAND_LINE: Defaults =
         Defaults { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, max_tokens: Limit::None };
 }
+
+#[cfg(test)]
+impl Options {
+    /// Options with a value in every field that can be written down; a new field is a compile error here.
+    pub(crate) fn all_set() -> Options {
+        Options {
+            temperature: Some(0.7),
+            top_k: Some(40),
+            top_p: Some(0.9),
+            typical_p: Some(0.8),
+            min_p: Some(0.05),
+            repeat_penalty: Some(1.1),
+            repeat_last_n: Some(64),
+            frequency_penalty: Some(0.1),
+            presence_penalty: Some(-0.1),
+            no_repeat_ngram: Some(3),
+            logit_bias: vec![(5, -1.5)],
+            banned: vec![7],
+            min_tokens: 2,
+            max_tokens: Some(Limit::Tokens(64)),
+            stop: vec!["END".to_owned()],
+            stop_ids: vec![9],
+            ignore_end: true,
+            seed: Some(u64::MAX),
+            logprobs: Some(4),
+            special: true,
+            bos: Some(false),
+            deadline: Some(Duration::from_millis(1500)),
+            cancel: None,
+            template_vars: vec![("enable_thinking".to_owned(), false.into())],
+            template_limits: TemplateLimits::default().steps(1000),
+        }
+    }
+}

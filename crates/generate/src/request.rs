@@ -114,7 +114,6 @@ mod tests {
     use super::*;
     use crate::Cancel;
     use inkstone_text::TemplateLimits;
-    use std::time::Duration;
 
     fn resolved(request: &Options, own: &Options, file: &Options) -> Options {
         request.over(own).over(file).with_defaults(&Defaults::COMMAND_LINE)
@@ -146,35 +145,8 @@ mod tests {
     fn every_option_of_the_generator_completes_a_request() {
         let cancel = Cancel::new();
         cancel.cancel();
-        // A new field is a compile error here.
-        let own = Options {
-            temperature: Some(0.7),
-            top_k: Some(40),
-            top_p: Some(0.9),
-            typical_p: Some(0.8),
-            min_p: Some(0.05),
-            repeat_penalty: Some(1.1),
-            repeat_last_n: Some(64),
-            frequency_penalty: Some(0.1),
-            presence_penalty: Some(-0.1),
-            no_repeat_ngram: Some(3),
-            logit_bias: vec![(5, -1.5)],
-            banned: vec![7],
-            min_tokens: 2,
-            max_tokens: Some(Limit::Tokens(64)),
-            stop: vec!["END".to_owned()],
-            stop_ids: vec![9],
-            ignore_end: true,
-            seed: Some(3),
-            logprobs: Some(4),
-            special: true,
-            bos: Some(false),
-            deadline: Some(Duration::from_secs(1)),
-            cancel: Some(cancel),
-            template_vars: vec![("enable_thinking".to_owned(), false.into())],
-            // A generator renders no templates.
-            template_limits: TemplateLimits::default(),
-        };
+        // A generator renders no templates, so it has no limits for them.
+        let own = Options { cancel: Some(cancel), template_limits: TemplateLimits::default(), ..Options::all_set() };
         let none = Options::default();
         assert_eq!(format!("{:?}", none.over(&own)), format!("{own:?}"));
         assert_eq!(format!("{:?}", own.over(&none)), format!("{own:?}"));

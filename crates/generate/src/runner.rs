@@ -37,9 +37,6 @@ pub(crate) struct Runner {
     /// Flights that have landed, kept to reuse their memory.
     landed: Vec<Flight>,
     vocab: usize,
-    pool_words: usize,
-    sampler_words: usize,
-    page: usize,
     load_time: Duration,
 }
 
@@ -58,7 +55,8 @@ struct Key {
 }
 
 impl Runner {
-    /// Compiles the graphs, loads the weights, allocates the buffers, and prepares the plans for decoding.
+    /// Compiles the graphs, loads the weights, allocates the buffers, and prepares the plans for decoding. Returns the
+    /// runner, and an empty step with room for the largest one.
     pub fn new(
         graph: &ModelGraph,
         engine: &Arc<dyn Engine>,
@@ -66,13 +64,15 @@ impl Runner {
         sequences: usize,
         without_fusions: &[String],
         progress: &dyn Progress,
-    ) -> Result<Runner> {
+    ) -> Result<(Runner, Step)> {
         let (draw, scored) = ((Kind::Select, &graph.select), (Kind::Scored, &graph.select_scored));
         let graphs = [(Kind::Body, &graph.body), (Kind::Head, &graph.head), draw, scored];
         let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots(), without_fusions)?;
         let most = compiled.largest();
-        let sampler_words = sampler_words(graph.config.vocab).saturating_mul(sequences);
-        let step_words = StepBuffer::max_words(most.rows, pool.capacity(), sampler_words);
+        let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
+        let step_words = StepBuffer::max_words(most.rows, pool.capacity(), samplers);
+        let buffer = StepBuffer::try_with_capacity(pool.page(), most.rows, pool.capacity(), samplers);
+        let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
         let mut written = Vec::new();
         reserve(&mut written, step_words, "the step buffer")?;
 
@@ -104,21 +104,10 @@ impl Runner {
             back: Vec::new(),
             landed: Vec::new(),
             vocab: graph.config.vocab,
-            pool_words: pool.capacity(),
-            sampler_words,
-            page: pool.page(),
             load_time,
         };
         runner.ready(Kind::DRAW, 1, 1)?;
-        Ok(runner)
-    }
-
-    /// An empty step with room for the largest one.
-    pub fn step(&self) -> Result<Step> {
-        let (page, rows) = (self.page, self.most_rows());
-        let buffer = StepBuffer::try_with_capacity(page, rows, self.pool_words, self.sampler_words);
-        let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
-        Ok(Step::new(buffer, SEQS))
+        Ok((runner, Step::new(buffer, SEQS)))
     }
 
     /// The plans.

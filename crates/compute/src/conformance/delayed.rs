@@ -79,14 +79,13 @@ struct Shared {
 }
 
 impl Shared {
-    /// Counts a call, which may fail.
-    fn call(&mut self, call: Call) -> Result<(), Injected> {
-        let index = Call::ALL.iter().position(|c| *c == call).unwrap_or(0);
-        self.counts.calls[index] += 1;
-        let Some(fault) = self.fault.filter(|f| f.call == call) else { return Ok(()) };
+    /// Counts a call; the fault, if the call fails.
+    fn call(&mut self, call: Call) -> Option<Fault> {
+        self.counts.calls[call as usize] += 1;
+        let fault = self.fault.filter(|f| f.call == call)?;
         let before = self.calls;
         self.calls += 1;
-        if before == fault.after || (fault.lasts && before > fault.after) { Err(Injected(fault)) } else { Ok(()) }
+        (before == fault.after || fault.lasts && before > fault.after).then_some(fault)
     }
 
     /// A number below `below`.
@@ -98,20 +97,17 @@ impl Shared {
     }
 }
 
-/// A fault that happens now.
-struct Injected(Fault);
-
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts a call. The lock is free before anything panics.
 fn call(shared: &Mutex<Shared>, call: Call) -> Result<()> {
-    let injected = lock(shared).call(call);
-    match injected {
-        Ok(()) => Ok(()),
-        Err(Injected(fault)) if fault.panics => std::panic::resume_unwind(Box::new(Delayed::MESSAGE)),
-        Err(Injected(_)) => Err(Error::Injected { call }),
+    let fault = lock(shared).call(call);
+    match fault {
+        None => Ok(()),
+        Some(fault) if fault.panics => std::panic::resume_unwind(Box::new(Delayed::MESSAGE)),
+        Some(_) => Err(Error::Injected { call }),
     }
 }
 

@@ -153,13 +153,13 @@ impl StepBuffer {
 
     /// The words that go to the device.
     pub fn encode(&mut self, first: usize, count: usize) -> &[u32] {
-        let header = self.header(first, count);
-        self.words.clear();
-        self.words.extend_from_slice(cast_slice(bytes_of(&header)));
-        let StepBuffer { seqs, feed, logits, pages, samplers, words, .. } = self;
-        for part in [cast_slice(seqs), feed, cast_slice(logits), pages, samplers] {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        words.extend_from_slice(cast_slice(bytes_of(&self.header(first, count))));
+        for part in self.parts() {
             words.extend_from_slice(part);
         }
+        self.words = words;
         &self.words
     }
 }
