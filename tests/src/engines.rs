@@ -92,13 +92,17 @@ pub fn forbid_eval_if_asked() {
 
 /// Makes a test of each claim on each engine of this build, in a module that is named after the engine. A claim is a
 /// function of that name in the same file, which takes the engine's name. Behind `; cpu:` stand those that would take
-/// long by definitions; behind `; ahead:`, those that also hold with several steps under way ([`ahead`]).
+/// long by definitions. With `ahead:` in front, the claims also hold with several steps under way ([`ahead`]), except
+/// for those behind `; not ahead:`.
 #[macro_export]
 macro_rules! on_engines {
-    ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)? $(; ahead: $($late:ident)+)?) => {
+    (ahead: $($claim:ident)+ $(; not ahead: $($other:ident)+)?) => {
+        $crate::on_engines! { $($claim)+ $($($other)+)? }
+        $crate::on_engine! { ahead: $($claim)+ }
+    };
+    ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)?) => {
         $crate::on_engine! { reference: $($(#[$attribute])* $claim)+ }
         $crate::on_engine! { cpu: $($(#[$attribute])* $claim)+ $($($own)+)? }
-        $($crate::on_engine! { ahead: $($late)+ })?
     };
 }
 

@@ -52,6 +52,12 @@ struct Line {
 }
 
 impl Line {
+    /// The ranges that the submits of a queue bring back.
+    fn backs_of(&mut self, queue: u64) -> Result<&mut Backs> {
+        let found = self.backs.iter_mut().find(|(number, _)| *number == queue);
+        found.map(|(_, backs)| backs).ok_or_else(|| foreign("queue"))
+    }
+
     /// The error of a ticket that failed.
     fn failure(&self, ticket: Ticket) -> Result<()> {
         match self.failures.iter().find(|(failed, ..)| *failed == ticket.0) {
@@ -192,9 +198,7 @@ impl Device {
         line.last += 1;
         line.current = Some(Run { executable: executable.clone(), number });
         let (ticket, asleep) = (Ticket(line.last), line.asleep);
-        if let Some((_, backs)) = line.backs.iter_mut().find(|(number, _)| *number == queue) {
-            backs.push(ticket, back);
-        }
+        line.backs_of(queue)?.push(ticket, back);
         if wide {
             self.epoch.fetch_add(1, Ordering::Release);
         }
@@ -213,9 +217,8 @@ impl Device {
     /// Gives a range that a submit of a queue brings back.
     pub(crate) fn fetch(&self, queue: u64, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
         let mut line = self.done(ticket)?;
-        let backs = line.backs.iter_mut().find(|(number, _)| *number == queue).map(|(_, backs)| backs);
         // A range that is still in its buffer is one of the last submit, which is done: nothing runs.
-        backs.ok_or_else(|| foreign("queue"))?.fetch(ticket, range, into, |range, into| self.copy(range, into))
+        line.backs_of(queue)?.fetch(ticket, range, into, |range, into| self.copy(range, into))
     }
 
     /// The line, when the work of a ticket is done.

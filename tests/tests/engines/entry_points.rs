@@ -226,14 +226,7 @@ fn stream_equals_generate(engine: &str) {
 }
 
 on_engines! {
-    every_option_means_the_same_at_every_entry_point
-    ends_are_kept_to
-    a_full_context_keeps_the_text
-    explicit_options_override_the_file_and_the_file_the_defaults
-    numbers_can_be_read_while_a_stream_runs_and_after_an_error
-    long_lists_of_tokens_fit_or_are_refused
-    stream_equals_generate
-    ; ahead:
+    ahead:
     every_option_means_the_same_at_every_entry_point
     ends_are_kept_to
     a_full_context_keeps_the_text
