@@ -3,28 +3,44 @@
 //! consumed would be lost.
 
 use inkstone_tensor::body::Node;
+use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::ops::{By, Embed};
-use inkstone_tensor::step::{GROUPS, ROWS, SEQS, StepError, StepView, carry, page, rows};
-use inkstone_tensor::{Array, Op};
+use inkstone_tensor::step::{ROWS, SEQS, StepError, StepView, carry, page, rows};
+use inkstone_tensor::{Array, Op, Sizes, Slots};
 
-/// Checks what an op will look up for these operands; caches have `slots` places. An engine that evaluates definitions
+/// Checks what an op will look up for these operands in a step of these sizes. An engine that evaluates definitions
 /// calls this first, because they panic on an index that is out of range.
 ///
 /// # Errors
 /// The first token, position, length or page that is out of range.
-pub fn check_indices(op: &Op, step: &StepView, ins: &[Array], slots: usize) -> Result<(), StepError> {
-    check_op(op, step, ins, slots, &(0..ins.len()).map(Some).collect::<Vec<_>>())
+pub fn check_indices(op: &Op, step: &StepView, ins: &[Array], sizes: &Sizes) -> Result<(), StepError> {
+    let operands: Vec<Operand> = ins.iter().map(|a| Operand { value: Some(a), group: a.group() }).collect();
+    check_op(op, step, &operands, &sizes.slots)
 }
 
-/// `of` maps each operand of this op to an operand of the whole step; `None` for values computed inside a region.
-fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<usize>]) -> Result<(), StepError> {
-    let operand = |i: usize| of.get(i).copied().flatten().and_then(|i| ins.get(i));
+/// An operand of an op.
+#[derive(Clone, Copy)]
+struct Operand<'a> {
+    /// `None` for a value that is computed inside a region.
+    value: Option<&'a Array>,
+    /// The layer group of a cache.
+    group: usize,
+}
+
+fn check_op(op: &Op, step: &StepView, ins: &[Operand], slots: &Slots) -> Result<(), StepError> {
+    let operand = |i: usize| ins.get(i).and_then(|o| o.value);
+    let paged = |rows: usize, group: usize, earlier| match operand(rows) {
+        Some(rows) => places(step, rows, group, slots.of(group), earlier),
+        None => Ok(()),
+    };
+    let group = |i: usize| ins.get(i).map_or(0, |o| o.group);
     match op {
         Op::Region(region) => {
-            let outer = |v| region.body.inputs.iter().position(|i| *i == v).and_then(|i| of.get(i).copied().flatten());
-            region.body.nodes.iter().try_for_each(|Node { op, ins: values, .. }| {
-                let of: Vec<Option<usize>> = values.iter().map(|v| outer(*v)).collect();
-                check_op(op, step, ins, slots, &of)
+            let body = &region.body;
+            let outer = |v| body.inputs.iter().position(|i| *i == v).and_then(operand);
+            body.nodes.iter().try_for_each(|Node { op, ins, .. }| {
+                let inner = ins.iter().map(|v| Operand { value: outer(*v), group: body.ty(*v).rows.group() });
+                check_op(op, step, &inner.collect::<Vec<_>>(), slots)
             })
         }
         Op::BeginStep(_) | Op::Advance(_) => operand(0).map_or(Ok(()), |c| lengths(step, c)),
@@ -32,10 +48,10 @@ fn check_op(op: &Op, step: &StepView, ins: &[Array], slots: usize, of: &[Option<
             (Some(rows), Some(table)) => looked_up(*op, rows, table.rows()),
             _ => Ok(()),
         },
-        Op::KvWrite(op) => operand(2).map_or(Ok(()), |r| places(step, r, op.group, slots, false)),
-        Op::Attend(op) => operand(3).map_or(Ok(()), |r| places(step, r, op.group, slots, true)),
-        Op::HistoryWrite(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots, false)),
-        Op::Sample(op) => operand(1).map_or(Ok(()), |r| places(step, r, op.group, slots, true)),
+        Op::KvWrite(_) => paged(2, group(0), false),
+        Op::Attend(_) => paged(3, group(1), true),
+        Op::HistoryWrite(_) => paged(1, HISTORY.rows.group(), false),
+        Op::Sample(_) => paged(1, HISTORY.rows.group(), true),
         _ => Ok(()),
     }
 }
@@ -71,7 +87,7 @@ fn looked_up(embed: Embed, values: &Array, table: usize) -> Result<(), StepError
 /// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not
 /// trusted. `earlier`: the op also reads the positions before a row.
 fn places(step: &StepView, values: &Array, group: usize, slots: usize, earlier: bool) -> Result<(), StepError> {
-    if !values.is_of(&ROWS) || group >= GROUPS {
+    if !values.is_of(&ROWS) {
         return Ok(());
     }
     let (size, pages) = (step.header.page as usize, slots / step.header.page as usize);

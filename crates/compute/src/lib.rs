@@ -43,7 +43,7 @@ pub use error::{Error, Result};
 pub use gauge::{Gauge, median_read};
 pub use indices::check_indices;
 pub use kernel::{Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
-pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
+pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot, What};
 pub use platform::{available_memory, huge_pages, peak_memory};
 pub use queue::{Back, KEPT, Queue, Ticket};
 pub use reference::{Reference, ReferenceKernel};

@@ -8,10 +8,19 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Values that pass from one plan to the next, or to the host.
+/// A place of values that pass from one plan to the next, or to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Port {
+    /// The number of its model among those that are compiled together: 0 is the target, drafters follow.
+    pub of: u8,
+    /// The values.
+    pub what: What,
+}
+
+/// The values of a [`Port`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Port {
+pub enum What {
     /// Token, position and sequence of each row.
     Rows,
     /// The last layer's residual.
@@ -22,6 +31,31 @@ pub enum Port {
     Records,
     /// Log-probabilities, on request.
     Scores,
+}
+
+impl Port {
+    /// [`What::Rows`] of the target.
+    pub const ROWS: Port = Port { of: 0, what: What::Rows };
+    /// [`What::Hidden`] of the target.
+    pub const HIDDEN: Port = Port { of: 0, what: What::Hidden };
+    /// [`What::Logits`] of the target.
+    pub const LOGITS: Port = Port { of: 0, what: What::Logits };
+    /// [`What::Records`] of the target.
+    pub const RECORDS: Port = Port { of: 0, what: What::Records };
+    /// [`What::Scores`] of the target.
+    pub const SCORES: Port = Port { of: 0, what: What::Scores };
+
+    /// The same port of another model.
+    pub const fn of_model(self, of: u8) -> Port {
+        Port { of, ..self }
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&format!("{:?}", self.what).to_lowercase())?;
+        if self.of == 0 { Ok(()) } else { write!(f, "({})", self.of) }
+    }
 }
 
 /// Which memory.
@@ -44,7 +78,7 @@ impl fmt::Display for Region {
             Region::Arena => f.write_str("arena"),
             Region::Weight(i) => write!(f, "w{i}"),
             Region::State(i) => write!(f, "state{i}"),
-            Region::Port(p) => f.write_str(&format!("{p:?}").to_lowercase()),
+            Region::Port(p) => write!(f, "{p}"),
         }
     }
 }
@@ -111,7 +145,8 @@ impl Grid {
     }
     /// Whether a state is a cache that has as many heads for each block of columns.
     pub fn parts(&self, state: &Type) -> bool {
-        matches!(state.rows, Dim::Slots(heads) if heads > 0 && self.col_blocks > 0 && heads.is_multiple_of(self.col_blocks))
+        matches!(state.rows, Dim::Slots { heads, .. }
+            if heads > 0 && self.col_blocks > 0 && heads.is_multiple_of(self.col_blocks))
     }
     /// The heads that the tiles of block `block` own of a cache of `heads` heads that is cut.
     pub fn part(&self, block: usize, heads: usize) -> Range<usize> {
@@ -321,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_cache_is_cut_by_heads_where_each_block_of_columns_has_as_many() {
-        let (x, cache) = (Type::f32(Dim::Rows, 96), |heads| Type::cache(DType::F16, heads, 8));
+        let (x, cache) = (Type::f32(Dim::Rows, 96), |heads| Type::cache(0, DType::F16, heads, 8));
         let tiling = Tiling { col_block: 32, ..Tiling::WHOLE };
         let grid = Grid::new(tiling, &[x, cache(6)], &[x, cache(6)]);
         assert_eq!((grid.col_blocks, grid.cut(&cache(6), true).cols), (3, true));

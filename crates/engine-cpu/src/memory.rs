@@ -403,7 +403,7 @@ impl ViewMut<'_> {
         let end = rows.end.saturating_mul(row);
         assert!(end <= place.bytes && cols.end <= ty.cols, "{rows:?} x {cols:?} of {ty} in {} bytes", place.bytes);
         let cache = Cache::of(&ty, rows.end);
-        let whole = matches!(ty.rows, Dim::Slots(_)) && rows.start == 0 && cols == (0..ty.cols);
+        let whole = matches!(ty.rows, Dim::Slots { .. }) && rows.start == 0 && cols == (0..ty.cols);
         let heads = if whole { 0..cache.heads } else { 0..0 };
         ViewMut { ty, rows, cols, heads, cache, row, place, _memory: std::marker::PhantomData }
     }

@@ -300,7 +300,7 @@ impl Program {
         let outs = code.outs.iter().map(|o| {
             if o.cut.cols
                 && o.shape.ty.state
-                && let Dim::Slots(heads) = o.shape.ty.rows
+                && let Dim::Slots { heads, .. } = o.shape.ty.rows
             {
                 let (rows, heads) = (o.shape.ty.rows.at(&sizes), grid.part(col_block, heads));
                 // SAFETY: as below; no other tile has these heads.

@@ -3,6 +3,7 @@
 
 use crate::kernels::Buffers;
 use inkstone_compute::{Plan, Region};
+use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::sampling::Workspace;
 use inkstone_tensor::{NoMemory, Op, Sizes};
 
@@ -56,7 +57,7 @@ impl Need {
             need.floats = need.floats.max(floats.fold(LEAST, usize::saturating_add));
             if let Op::Sample(_) = step.op {
                 need.tokens = need.tokens.max(step.args.first().map_or(0, |a| a.ty.cols));
-                need.positions = bucket.slots;
+                need.positions = HISTORY.rows.at(&bucket);
             }
         }
         need

@@ -5,7 +5,7 @@ use crate::memory::{View, ViewMut};
 use crate::scratch::Scratch;
 use inkstone_tensor::cache::RUN;
 use inkstone_tensor::step::{Row, StepError, StepView, page, rows};
-use inkstone_tensor::{Op, Sizes};
+use inkstone_tensor::{Op, Sizes, Type};
 use std::ops::Range;
 
 /// The type of the entry in [`Kernel::entry`](inkstone_compute::Kernel) for kernels of this engine, including custom
@@ -54,10 +54,12 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Of sequence `seq` in a layer group.
-    pub(crate) fn of(step: &StepView<'a>, seq: u32, group: usize, slots: usize) -> Result<Places<'a>, StepError> {
+    /// Of sequence `seq` in caches of type `cache`.
+    pub(crate) fn of(step: &StepView<'a>, seq: u32, cache: &Type, sizes: &Sizes) -> Result<Places<'a>, StepError> {
         below("sequence of a row", seq as usize, step.seqs.len())?;
-        Ok(Places { table: step.table(seq as usize, group), page: step.header.page as usize, slots })
+        let group = cache.rows.group();
+        let (table, page) = (step.table(seq as usize, group), step.header.page as usize);
+        Ok(Places { table, page, slots: sizes.slots.of(group) })
     }
 
     /// The places of a position and of the following positions that are contiguous with it, on consecutive pages and

@@ -5,12 +5,12 @@ use crate::memory::reserve;
 use crate::request::sampler_words;
 use crate::{Error, Footprint, PlanTimes, Result, Runs};
 use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Queue, Region, Ticket, Usage};
-use inkstone_graph::{Compiled, Kind, compile};
+use inkstone_graph::{Compiled, Wants, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::Progress;
 use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{NONE, SEQS, StepBuffer, carry};
+use inkstone_tensor::{Progress, Slots};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,10 +46,10 @@ struct Ready {
     runs: Runs,
 }
 
-/// Identifies a plan: its graphs and buckets.
+/// Identifies a plan: its results and buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    kinds: &'static [Kind],
+    wants: Wants,
     rows: usize,
     logit_rows: usize,
 }
@@ -65,9 +65,8 @@ impl Runner {
         without_fusions: &[String],
         progress: &dyn Progress,
     ) -> Result<(Runner, Step)> {
-        let (draw, scored) = ((Kind::Select, &graph.select), (Kind::Scored, &graph.select_scored));
-        let graphs = [(Kind::Body, &graph.body), (Kind::Head, &graph.head), draw, scored];
-        let compiled = compile(&graphs, engine.caps(), engine.registry(), pool.slots(), without_fusions)?;
+        let slots = Slots::one_group(pool.slots());
+        let compiled = compile(&graph.graphs, engine.caps(), engine.registry(), slots, without_fusions)?;
         let most = compiled.largest();
         let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
         let step_words = StepBuffer::max_words(most.rows, pool.capacity(), samplers);
@@ -106,7 +105,7 @@ impl Runner {
             vocab: graph.config.vocab,
             load_time,
         };
-        runner.ready(Kind::DRAW, 1, 1)?;
+        runner.ready(Wants::TOKENS, 1, 1)?;
         Ok((runner, Step::new(buffer, SEQS)))
     }
 
@@ -195,7 +194,7 @@ impl Runner {
     fn prepare(&mut self, step: &Step) -> Result<()> {
         for window in 0..self.windows(step) {
             let rows = self.rows_of(step.logit_rows(), window);
-            self.ready(kinds(step, window), step.rows(), rows.len())?;
+            self.ready(wants(step, window), step.rows(), rows.len())?;
         }
         Ok(self.bind.step.check(0, step.buffer.words().saturating_mul(4))?)
     }
@@ -215,7 +214,7 @@ impl Runner {
             self.written.clear();
             self.written.extend_from_slice(words);
         }
-        let key = self.ready(kinds(step, window), step.rows(), rows.len())?;
+        let key = self.ready(wants(step, window), step.rows(), rows.len())?;
         self.back_of(flight, window, &rows)?;
         let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
         let ticket = self.queue.submit(&ready.executable, &self.back)?;
@@ -248,8 +247,8 @@ impl Runner {
         let inside = |rows: Range<usize>| rows.start.max(window.start)..rows.end.min(window.end);
         let (port, width, rows) = match part.wish {
             Wish::Nothing => return None,
-            Wish::Scores => (Port::Scores, SCORES.cols, inside(part.logits.end.saturating_sub(1)..part.logits.end)),
-            Wish::Logits => (Port::Logits, self.vocab, inside(part.logits.clone())),
+            Wish::Scores => (Port::SCORES, SCORES.cols, inside(part.logits.end.saturating_sub(1)..part.logits.end)),
+            Wish::Logits => (Port::LOGITS, self.vocab, inside(part.logits.clone())),
         };
         (!rows.is_empty()).then_some((port, width, rows))
     }
@@ -278,7 +277,7 @@ impl Runner {
         }
         for part in &flight.parts {
             let Some((port, width, wanted)) = self.wanted(part, &rows) else { continue };
-            if port == Port::Scores {
+            if port == Port::SCORES {
                 let start = self.scores.len();
                 reserve(&mut self.scores, width, "results of a step")?;
                 self.scores.resize(start + width, 0);
@@ -308,13 +307,13 @@ impl Runner {
     }
 
     /// The plan for these buckets, which is prepared on first use.
-    fn ready(&mut self, kinds: &'static [Kind], rows: usize, logit_rows: usize) -> Result<Key> {
+    fn ready(&mut self, wants: Wants, rows: usize, logit_rows: usize) -> Result<Key> {
         let caps = self.engine.caps();
         let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
         let key =
-            Key { kinds, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
+            Key { wants, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
         if !self.ready.contains_key(&key) {
-            let plan = self.compiled.step(key.rows, key.logit_rows, kinds)?;
+            let plan = self.compiled.step(key.rows, key.logit_rows, &wants.kinds())?;
             let exec = caps.exec.first().copied().ok_or(Error::NoExecutor)?;
             let executable = self.engine.prepare(Arc::new(plan), self.bind.clone(), exec)?;
             self.ready.insert(key, Ready { executable, runs: Runs::default() });
@@ -337,17 +336,10 @@ impl Runner {
 /// Takes logits of a part: the number of values, and the function that writes them.
 pub(crate) type TakeLogits<'a> = dyn FnMut(&Part, usize, &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> + 'a;
 
-/// The graphs of a window of a step. The body runs with the first window, and once.
-fn kinds(step: &Step, window: usize) -> &'static [Kind] {
-    let draws = step.parts().iter().any(|p| p.draws);
-    let scored = step.parts().iter().any(|p| p.wish == Wish::Scores);
-    match (window == 0, step.logit_rows() > 0, draws, scored) {
-        (_, false, ..) => Kind::CHUNK,
-        (true, true, false, _) => Kind::LOGITS,
-        (true, true, true, false) => Kind::DRAW,
-        (true, true, true, true) => Kind::DRAW_SCORED,
-        (false, true, false, _) => &[Kind::Head],
-        (false, true, true, false) => &[Kind::Head, Kind::Select],
-        (false, true, true, true) => &[Kind::Head, Kind::Scored],
-    }
+/// The results of a window of a step. The hidden rows are computed with the first window, and once.
+fn wants(step: &Step, window: usize) -> Wants {
+    let logits = step.logit_rows() > 0;
+    let tokens = logits && step.parts().iter().any(|p| p.draws);
+    let scores = tokens && step.parts().iter().any(|p| p.wish == Wish::Scores);
+    Wants { hidden: window == 0, logits, tokens, scores }
 }

@@ -3,9 +3,9 @@
 
 use crate::Result;
 use inkstone_compute::{Plan, Region};
-use inkstone_graph::{Compiled, Kind};
+use inkstone_graph::{Compiled, Wants};
 use inkstone_model::ModelGraph;
-use inkstone_tensor::{Dim, Op, Sizes};
+use inkstone_tensor::{Dim, Op, Sizes, Slots};
 
 /// Bytes and multiply-adds of the steps of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,17 +26,16 @@ pub struct Traffic {
 
 impl Traffic {
     pub(crate) fn of(graph: &ModelGraph, compiled: &Compiled) -> Result<Traffic> {
-        let body = weights(&compiled.step(1, 1, Kind::CHUNK)?);
-        let all = weights(&compiled.step(1, 1, Kind::LOGITS)?);
-        let c = &graph.config;
-        let cache_macs = c.layers.saturating_mul(c.heads).saturating_mul(c.head_dim.saturating_add(c.value_dim));
+        let body = weights(&compiled.step(1, 1, &Wants::CHUNK.kinds())?);
+        let all = weights(&compiled.step(1, 1, &Wants::LOGITS.kinds())?);
+        let cache = caches(graph);
         Ok(Traffic {
             body_bytes: body.bytes,
             head_bytes: all.bytes.saturating_sub(body.bytes),
-            cache_bytes: graph.kv_bytes_per_token(),
+            cache_bytes: cache.bytes,
             body_macs: body.macs,
             head_macs: all.macs.saturating_sub(body.macs),
-            cache_macs: cache_macs as u64,
+            cache_macs: cache.macs,
         })
     }
 
@@ -65,6 +64,25 @@ impl Traffic {
 struct Read {
     bytes: u64,
     macs: u64,
+}
+
+/// The keys and values of one token that a row reads: in all layers, by all heads.
+fn caches(graph: &ModelGraph) -> Read {
+    let one_place = Sizes { slots: Slots::every_group(1), ..Sizes::default() };
+    let mut read = Read::default();
+    for body in graph.graphs.iter().map(|(_, g)| g.body()) {
+        for node in body.nodes.iter().filter(|n| matches!(n.op, Op::Attend(_))) {
+            let ([q, keys, values, ..], [x]) = (&body.types_of(&node.ins)[..], &body.types_of(&node.outs)[..]) else {
+                continue;
+            };
+            for cache in [keys, values] {
+                read.bytes = read.bytes.saturating_add(cache.bytes(&one_place));
+            }
+            // A query times a key, and a weight times a value, for each head.
+            read.macs = read.macs.saturating_add(q.cols.saturating_add(x.cols) as u64);
+        }
+    }
+    read
 }
 
 /// The weights that a plan reads completely, each counted once. Tables of which only some rows are read are excluded.

@@ -135,7 +135,7 @@ mod tests {
             grid: Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: usize::MAX, col_blocks: 1 },
             refused: Vec::new(),
         };
-        let bucket = Sizes { rows: 2, logit_rows: 0, slots: 0 };
+        let bucket = Sizes { rows: 2, logit_rows: 0, slots: Default::default() };
         let steps = steps.iter().map(step).collect();
         Plan { name: "p".to_owned(), bucket, steps, arena_bytes: 384, interface: Arc::new(Interface::default()) }
     }

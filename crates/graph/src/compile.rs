@@ -2,7 +2,8 @@
 
 use crate::check::check;
 use crate::fuse::{check_names, fuse};
-use crate::graph::Graph;
+use crate::graph::{Graph, Source};
+use crate::kind::Kind;
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
 use crate::passes::memory::memory;
@@ -11,8 +12,8 @@ use crate::passes::simplify::simplify;
 use crate::passes::{Context, Note, Pass, Report};
 use crate::{Error, Result};
 use inkstone_compute::{Caps, Interface, Plan, Registry};
-use inkstone_tensor::Sizes;
-use std::fmt;
+use inkstone_tensor::{Dim, Sizes, Slots};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// Before anything is chosen, once a graph: a use that goes away must not weigh in a choice.
@@ -21,37 +22,6 @@ const BEFORE_SELECT: &[(&str, Pass)] = &[("simplify", simplify)];
 /// After [`select`] has chosen over all graphs, for each bucket. Fusion is behind `legalise`, so that a region can take
 /// a `quantize` in; [`memory`], [`lower`] and [`check`] follow.
 const FOR_EACH_BUCKET: &[(&str, Pass)] = &[("legalise", legalise), ("fuse", fuse)];
-
-/// The purpose of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Tokens to hidden rows; has buckets of rows.
-    Body,
-    /// Hidden rows to logits of the chosen rows; has buckets of logit rows, as what follows.
-    Head,
-    /// Logits to records.
-    Select,
-    /// The same with log-probabilities.
-    Scored,
-}
-
-impl Kind {
-    /// A chunk of a prompt.
-    pub const CHUNK: &'static [Kind] = &[Kind::Body];
-    /// To logits that the host wants.
-    pub const LOGITS: &'static [Kind] = &[Kind::Body, Kind::Head];
-    /// To tokens.
-    pub const DRAW: &'static [Kind] = &[Kind::Body, Kind::Head, Kind::Select];
-    /// To tokens and log-probabilities.
-    pub const DRAW_SCORED: &'static [Kind] = &[Kind::Body, Kind::Head, Kind::Scored];
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(&format!("{self:?}").to_lowercase())
-    }
-}
 
 /// A model for one engine: for each kind of plan one a bucket, which share weights, states and ports.
 #[derive(Clone, Debug)]
@@ -62,24 +32,25 @@ pub struct Compiled {
     report: Report,
     rows: Vec<usize>,
     logit_rows: Vec<usize>,
-    slots: usize,
+    slots: Slots,
 }
 
-/// Compiles the graphs of a model, each of another kind, for the buckets that `caps` names and caches of `slots`
-/// places. Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
+/// Compiles graphs, each of another kind, for the buckets that `caps` names and caches of `slots` places in each layer
+/// group. Graphs share the weights, states and ports that have one name. Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
 ///
 /// # Errors
-/// Graphs that disagree about what they share, ops that the engine has no kernels for, sizes that overflow, names of no
-/// fusion.
+/// Graphs that disagree about what they share, a cache whose group has no places, ops that the engine has no kernels for,
+/// sizes that overflow, names of no fusion.
 pub fn compile(
-    graphs: &[(Kind, &Graph)],
+    graphs: &[(Kind, impl Borrow<Graph>)],
     caps: &Caps,
     registry: &Registry,
-    slots: usize,
+    slots: Slots,
     without: &[String],
 ) -> Result<Compiled> {
     check_names(without)?;
-    for (kind, _) in graphs {
+    for (kind, graph) in graphs {
+        check_places(graph.borrow(), &slots)?;
         let count = graphs.iter().filter(|(k, _)| k == kind).count();
         if count > 1 {
             return Err(Error::Kind { kind: *kind, count });
@@ -92,10 +63,10 @@ pub fn compile(
     let unselected = Selection::default();
     let before = Context::unselected(caps, registry, &unselected);
     let mut simple: Vec<(Kind, Graph, Vec<Sizes>)> = Vec::new();
-    for &(kind, g) in graphs {
-        let mut g = g.clone();
+    for (kind, g) in graphs {
+        let mut g = g.borrow().clone();
         report.add(run(BEFORE_SELECT, &mut g, &before)?);
-        simple.push((kind, g, sizes(kind, &rows, &logit_rows, slots)));
+        simple.push((*kind, g, sizes(*kind, &rows, &logit_rows, slots)));
     }
 
     let all: Vec<Buckets> = simple.iter().map(|(_, g, sizes)| (g, &sizes[..])).collect();
@@ -136,6 +107,17 @@ fn run(passes: &[(&str, Pass)], g: &mut Graph, cx: &Context) -> Result<Report> {
     Ok(report)
 }
 
+/// Every cache is in a layer group that has places.
+fn check_places(g: &Graph, slots: &Slots) -> Result<()> {
+    for (source, v) in g.inputs() {
+        let (Source::State(name), Dim::Slots { group, .. }) = (source, g.body().ty(v).rows) else { continue };
+        if slots.of(group) == 0 {
+            return Err(Error::NoPlaces { graph: g.name().to_owned(), state: name.to_string(), group });
+        }
+    }
+    Ok(())
+}
+
 fn buckets(caps: &Caps, what: &'static str, sizes: &[usize]) -> Result<Vec<usize>> {
     let mut sizes: Vec<usize> = sizes.iter().copied().filter(|n| *n > 0).collect();
     sizes.sort_unstable();
@@ -144,12 +126,13 @@ fn buckets(caps: &Caps, what: &'static str, sizes: &[usize]) -> Result<Vec<usize
 }
 
 /// The buckets of a kind of plan; the size that it is not cut by is the largest.
-fn sizes(kind: Kind, rows: &[usize], logit_rows: &[usize], slots: usize) -> Vec<Sizes> {
+fn sizes(kind: Kind, rows: &[usize], logit_rows: &[usize], slots: Slots) -> Vec<Sizes> {
     let largest = |sizes: &[usize]| sizes.last().copied().unwrap_or(0);
     let all = Sizes { rows: largest(rows), logit_rows: largest(logit_rows), slots };
-    match kind {
-        Kind::Body => rows.iter().map(|&rows| Sizes { rows, ..all }).collect(),
-        _ => logit_rows.iter().map(|&logit_rows| Sizes { logit_rows, ..all }).collect(),
+    if kind.has_rows() {
+        rows.iter().map(|&rows| Sizes { rows, ..all }).collect()
+    } else {
+        logit_rows.iter().map(|&logit_rows| Sizes { logit_rows, ..all }).collect()
     }
 }
 
@@ -172,7 +155,7 @@ impl Compiled {
     /// The same for one plan that [`Compiled::step`] gives for these kinds.
     pub fn report_of(&self, plan: &Plan, kinds: &[Kind]) -> Report {
         let of_plan = |note: &&Note| match note.plan {
-            Some((Kind::Body, bucket)) => kinds.contains(&Kind::Body) && bucket.rows == plan.bucket.rows,
+            Some((kind, bucket)) if kind.has_rows() => kinds.contains(&kind) && bucket.rows == plan.bucket.rows,
             Some((kind, bucket)) => kinds.contains(&kind) && bucket.logit_rows == plan.bucket.logit_rows,
             None => true,
         };
@@ -190,9 +173,9 @@ impl Compiled {
         self.plans.iter().flat_map(|(_, plans)| plans).map(|p| p.arena_bytes).max().unwrap_or(0)
     }
 
-    /// One plan for a step with this number of rows and logit rows, linked from the plans of these kinds in order.
-    /// [`Plan::bucket`] is its capacity. If a step has more logit rows than a bucket holds, `Head` and the following
-    /// kinds run again for each further window. If none of the kinds depends on a size, the largest size is used, so
+    /// One plan for a step with this number of rows and logit rows, linked from the plans of these kinds in order
+    /// ([`Wants::kinds`](crate::Wants::kinds)). [`Plan::bucket`] is its capacity. If a step has more logit rows than a
+    /// bucket holds, the head and what follows it run again for each further window. If none of the kinds depends on a size, the largest size is used, so
     /// that one plan serves all.
     ///
     /// # Errors
@@ -203,9 +186,8 @@ impl Compiled {
             let fitting = if cuts { sizes.iter().copied().find(|n| *n >= value) } else { Some(largest) };
             fitting.filter(|n| *n >= value).ok_or(Error::NoBucket { what, value, largest })
         };
-        let body = kinds.contains(&Kind::Body);
-        let rows = fit("rows", rows, &self.rows, body)?;
-        let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, kinds.iter().any(|k| *k != Kind::Body))?;
+        let rows = fit("rows", rows, &self.rows, kinds.iter().any(|k| k.has_rows()))?;
+        let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, kinds.iter().any(|k| !k.has_rows()))?;
         let bucket = Sizes { rows, logit_rows, slots: self.slots };
         let holds = |p: &&Plan| p.bucket.rows >= rows && p.bucket.logit_rows >= logit_rows;
         let part = |kind: &Kind| self.plans(*kind).iter().find(holds).ok_or(Error::Kind { kind: *kind, count: 0 });

@@ -74,6 +74,16 @@ pub enum Error {
         /// Values in a block.
         block: usize,
     },
+    /// A cache in a layer group that has no places.
+    #[error("graph {graph}: state {state} is in layer group {group}, which has no places")]
+    NoPlaces {
+        /// The name of the graph.
+        graph: String,
+        /// The name of the state.
+        state: String,
+        /// The group.
+        group: usize,
+    },
     /// A graph breaks rules of graphs.
     #[error("graph {graph}: {}", one_line(faults))]
     Invalid {
@@ -230,6 +240,7 @@ impl Error {
             | Error::Invalid { .. }
             | Error::Input { .. }
             | Error::Disagree { .. }
+            | Error::NoPlaces { .. }
             | Error::Activations { .. }
             | Error::Tiling { .. }
             | Error::Memory { .. }

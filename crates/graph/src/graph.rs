@@ -7,7 +7,7 @@ use inkstone_compute::Port;
 use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::StepView;
-use inkstone_tensor::{Array, Dim, Op, Type};
+use inkstone_tensor::{Array, Dim, Op, Slots, Type};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl fmt::Display for Source {
         match self {
             Source::Weight(name) => write!(f, "weight {name}"),
             Source::State(name) => write!(f, "state {name}"),
-            Source::Port(port) => write!(f, "port {}", format!("{port:?}").to_lowercase()),
+            Source::Port(port) => write!(f, "port {port}"),
         }
     }
 }
@@ -75,6 +75,19 @@ impl Graph {
     pub(crate) fn verified(self) -> Result<Graph> {
         let faults = self.faults();
         if faults.is_empty() { Ok(self) } else { Err(Error::Invalid { graph: self.name, faults }) }
+    }
+
+    /// The same graph as a part of model `of` of a compile: its ports are those of that model, and `prefix` is put before
+    /// the names of its weights and states, and its own. Without a prefix, it shares them with the target.
+    pub fn of_model(mut self, of: u8, prefix: &str) -> Graph {
+        self.name.insert_str(0, prefix);
+        for source in self.inputs.iter_mut().chain(&mut self.outputs) {
+            match source {
+                Source::Weight(name) | Source::State(name) => *name = format!("{prefix}{name}").into(),
+                Source::Port(port) => port.of = of,
+            }
+        }
+        self
     }
 
     /// Everything that is wrong with it.
@@ -122,8 +135,8 @@ impl Graph {
         for (source, v) in self.inputs() {
             let (ty, array) = (self.body.ty(v), input(source));
             let rows = match ty.rows {
-                Dim::Slots(_) => array.rows(),
-                rows => rows.at(&step.sizes(0)),
+                Dim::Slots { .. } => array.rows(),
+                rows => rows.at(&step.sizes(Slots::default())),
             };
             if !array.is_of(&ty) || array.rows() != rows {
                 let (source, found) = (source.to_string(), format!("{array:?}"));

@@ -10,8 +10,8 @@
 //! /// Gives the square of each hidden value.
 //! fn square(weights: &dyn WeightSource) -> Result<inkstone_graph::Graph> {
 //!     let t = Tracer::new("head", weights);
-//!     let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 64));
-//!     t.output(Port::Logits, t.mul(x, x)?);
+//!     let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, 64));
+//!     t.output(Port::LOGITS, t.mul(x, x)?);
 //!     t.finish()
 //! }
 //! ```
@@ -23,6 +23,7 @@ mod compile;
 mod error;
 pub mod fuse;
 mod graph;
+mod kind;
 pub mod passes;
 #[cfg(test)]
 mod test_support;
@@ -30,11 +31,12 @@ mod tracer;
 mod verify;
 
 pub use check::check;
-pub use compile::{Compiled, Kind, compile};
+pub use compile::{Compiled, compile};
 pub use error::{Error, Result};
 pub use fuse::fusions;
 pub use graph::{Graph, Source};
-pub use inkstone_compute::Port;
+pub use inkstone_compute::{Port, What};
+pub use kind::{Kind, Kinds, Part, Variants, Wants};
 pub use passes::{Context, Report};
 pub use tracer::{State, Tracer, Value};
 pub use verify::Fault;

@@ -91,10 +91,10 @@ impl<'w> Tracer<'w> {
         self.give(Source::Port(port), value.id);
     }
 
-    /// Takes the keys or the values of one layer, `heads` rows of `dim` values a token in the encoding `dtype`
-    /// ([`Type::cache`]); give it back with [`Tracer::keep`].
-    pub fn cache(&self, name: &str, dtype: DType, heads: usize, dim: usize) -> State {
-        self.state(name, Type::cache(dtype, heads, dim))
+    /// Takes the keys or the values of one layer in a layer group, `heads` rows of `dim` values a token in the encoding
+    /// `dtype` ([`Type::cache`]); give it back with [`Tracer::keep`].
+    pub fn cache(&self, name: &str, group: usize, dtype: DType, heads: usize, dim: usize) -> State {
+        self.state(name, Type::cache(group, dtype, heads, dim))
     }
 
     /// Takes what sequences keep between steps.

@@ -3,8 +3,8 @@
 use crate::{Error, Model, Result};
 use inkstone_compute::{Caps, Kernel, Layout, Plan, Region, Registry, Step, WeightSlot, huge_pages};
 use inkstone_generate::Footprint;
-use inkstone_graph::{Kind, Report};
-use inkstone_tensor::{DType, Op, Sizes, Type};
+use inkstone_graph::{Report, Wants};
+use inkstone_tensor::{DType, Op, Sizes, Slots, Type};
 
 /// Ops that all engines share: bookkeeping of a few words, and sampling, which has a single definition.
 const SHARED: &[&str] = &["begin_step", "sample", "score", "accept", "advance"];
@@ -99,22 +99,22 @@ impl Model {
     pub fn explain(&self, phase: Phase) -> Result<Explanation> {
         let compiled = self.generator().compiled();
         let most = compiled.largest();
-        let (rows, logit_rows, room, kinds) = match phase {
-            Phase::Decode(n) => (n, n, most.rows.min(most.logit_rows), Kind::DRAW),
-            Phase::Prefill(n) => (n, 0, most.rows, Kind::CHUNK),
+        let (rows, logit_rows, room, wants) = match phase {
+            Phase::Decode(n) => (n, n, most.rows.min(most.logit_rows), Wants::TOKENS),
+            Phase::Prefill(n) => (n, 0, most.rows, Wants::CHUNK),
         };
         if rows == 0 || rows > room {
             let (option, allowed) = ("rows", format!("1 to {room}"));
             return Err(Error::Option { option, value: rows.to_string(), allowed });
         }
-        let plan = compiled.step(rows, logit_rows, kinds).map_err(inkstone_generate::Error::from)?;
-        let sizes = Sizes { rows, logit_rows, slots: self.config().context };
+        let plan = compiled.step(rows, logit_rows, &wants.kinds()).map_err(inkstone_generate::Error::from)?;
+        let sizes = Sizes { rows, logit_rows, slots: Slots::every_group(self.config().context) };
         let engine = self.engine().caps().clone();
         Ok(Explanation {
             huge_pages: huge_pages(),
             memory: self.generator().footprint(),
             steps: steps(&plan, &sizes, self.engine().registry(), &engine),
-            report: compiled.report_of(&plan, kinds),
+            report: compiled.report_of(&plan, &wants.kinds()),
             whole_report: compiled.report().clone(),
             engine,
             sizes,

@@ -3,7 +3,7 @@
 use crate::Model;
 use inkstone_compute::Step;
 use inkstone_generate::{PlanTimes, Runs};
-use inkstone_tensor::{Sizes, Type};
+use inkstone_tensor::{Sizes, Slots, Type};
 use std::time::Duration;
 
 /// The profile of a plan over all its runs.
@@ -61,7 +61,8 @@ fn bytes(step: &Step, runs: &Runs) -> u64 {
     let types = |write| step.args.iter().filter(move |a| a.write == write).map(|a| a.ty);
     let (ins, outs): (Vec<Type>, Vec<Type>) = (types(false).collect(), types(true).collect());
     let of = |sizes: &Sizes| step.op.cost(&ins, &outs, sizes).bytes;
-    let [rows, logit_rows, slots] = [runs.rows, runs.logit_rows, runs.cached].map(|n| n as usize);
+    let [rows, logit_rows, cached] = [runs.rows, runs.logit_rows, runs.cached].map(|n| n as usize);
     let constant = of(&Sizes::default());
-    of(&Sizes { rows, logit_rows, slots }).saturating_add(constant.saturating_mul(runs.count.saturating_sub(1)))
+    of(&Sizes { rows, logit_rows, slots: Slots::every_group(cached) })
+        .saturating_add(constant.saturating_mul(runs.count.saturating_sub(1)))
 }

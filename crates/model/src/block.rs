@@ -55,14 +55,22 @@ impl Layer<'_, '_> {
         Ok([part("attn_q", q)?, part("attn_k", k)?, part("attn_v", v)?])
     }
 
-    /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, followed by the output matrix.
+    /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, which are in a layer group, followed by
+    /// the output matrix.
     #[track_caller]
-    pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
+    pub fn attention(
+        &self,
+        group: usize,
+        [q, k, v]: [Value; 3],
+        rows: Value,
+        kv: KvFormats,
+        bias: Bias,
+    ) -> Result<Value> {
         let Layer { t, c, .. } = *self;
-        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: 1.0 / (c.head_dim as f64).sqrt(), group: 0 };
-        let cache = |name, dtype, dim| t.cache(&self.name(name), dtype, c.kv_heads, dim);
-        let k = t.kv_write(cache("k", kv.keys, c.head_dim), k, rows, attend.group)?;
-        let v = t.kv_write(cache("v", kv.values, c.value_dim), v, rows, attend.group)?;
+        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: 1.0 / (c.head_dim as f64).sqrt() };
+        let cache = |name, dtype, dim| t.cache(&self.name(name), group, dtype, c.kv_heads, dim);
+        let k = t.kv_write(cache("k", kv.keys, c.head_dim), k, rows)?;
+        let v = t.kv_write(cache("v", kv.values, c.value_dim), v, rows)?;
         let y = t.attend(q, &k, &v, rows, attend)?;
         t.keep(k);
         t.keep(v);

@@ -13,11 +13,11 @@ pub(crate) fn body(
     let t = Tracer::new("body", source);
     let carry = t.carry();
     let rows = t.begin_step(&carry)?;
-    t.keep(t.history_write(t.history(), rows, 0)?);
+    t.keep(t.history_write(t.history(), rows)?);
     let x = layers(&t, rows)?;
     t.keep(t.advance(carry, rows)?);
-    t.output(Port::Rows, rows);
-    t.output(Port::Hidden, x);
+    t.output(Port::ROWS, rows);
+    t.output(Port::HIDDEN, x);
     Ok(t.finish()?)
 }
 
@@ -29,9 +29,9 @@ pub(crate) fn head(
     norm: impl FnOnce(&Tracer, Value) -> Result<Value>,
 ) -> Result<Graph, Error> {
     let t = Tracer::new("head", source);
-    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, c.width)))?;
+    let x = t.gather_rows(t.input(Port::HIDDEN, Type::f32(Dim::Rows, c.width)))?;
     let h = norm(&t, x)?;
     let name = if t.has("output.weight") { "output.weight" } else { EMBEDDING };
-    t.output(Port::Logits, t.linear(h, t.weight(name, c.vocab, c.width)?, None)?);
+    t.output(Port::LOGITS, t.linear(h, t.weight(name, c.vocab, c.width)?, None)?);
     Ok(t.finish()?)
 }

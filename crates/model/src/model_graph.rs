@@ -5,8 +5,10 @@ use crate::fields::shorten;
 use crate::select::select;
 use crate::{Config, Error};
 use inkstone_gguf::Gguf;
-use inkstone_graph::Graph;
-use inkstone_tensor::{DType, SourceError, WeightSource};
+use inkstone_graph::{Graph, Kind, Source};
+use inkstone_tensor::ops::HISTORY;
+use inkstone_tensor::{DType, Dim, Sizes, Slots, SourceError, Type, WeightSource};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The formats of the caches of a model.
@@ -28,14 +30,8 @@ impl Default for KvFormats {
 pub struct ModelGraph {
     /// Shapes and constants.
     pub config: Config,
-    /// The graph from tokens to hidden rows; ends with `advance`.
-    pub body: Graph,
-    /// The graph from hidden rows to logits.
-    pub head: Graph,
-    /// The graph from logits to tokens; ends with `accept`.
-    pub select: Graph,
-    /// Like `select`, and also computes log-probabilities.
-    pub select_scored: Graph,
+    /// The graphs, each of another kind. The body ends with `advance`, the selections of tokens end with `accept`.
+    pub graphs: Vec<(Kind, Graph)>,
     /// The tensors.
     pub weights: Arc<dyn WeightSource>,
     /// The formats of the caches.
@@ -63,25 +59,40 @@ impl ModelGraph {
 
     fn trace(arch: &Arch, config: Config, weights: Arc<dyn WeightSource>, kv: KvFormats) -> Result<ModelGraph, Error> {
         Ok(ModelGraph {
-            body: (arch.body)(&config, &*weights, kv)?,
-            head: (arch.head)(&config, &*weights)?,
-            select: select(config.vocab, false)?,
-            select_scored: select(config.vocab, true)?,
+            graphs: vec![
+                (Kind::BODY, (arch.body)(&config, &*weights, kv)?),
+                (Kind::HEAD, (arch.head)(&config, &*weights)?),
+                (Kind::SELECT, select(config.vocab, false)?),
+                (Kind::SELECT_SCORED, select(config.vocab, true)?),
+            ],
             config,
             weights,
             kv,
         })
     }
 
-    /// The bytes of cache per token, in all layers.
+    /// The graph of a kind.
+    pub fn graph(&self, kind: Kind) -> Option<&Graph> {
+        self.graphs.iter().find(|(k, _)| *k == kind).map(|(_, graph)| graph)
+    }
+
+    /// Adds the graph of a kind, or replaces it.
+    pub fn set_graph(&mut self, kind: Kind, graph: Graph) {
+        self.graphs.retain(|(k, _)| *k != kind);
+        self.graphs.push((kind, graph));
+    }
+
+    /// The bytes of keys and values per token, in all layers of all graphs.
     pub fn kv_bytes_per_token(&self) -> u64 {
-        let row = |dtype: DType, dim: usize| {
-            dtype.row_bytes(self.config.kv_heads.saturating_mul(dim)).unwrap_or(usize::MAX) as u64
-        };
-        let layer = row(self.kv.keys, self.config.head_dim).saturating_add(row(self.kv.values, self.config.value_dim));
-        layer.saturating_mul(self.config.layers as u64)
+        let states = self.graphs.iter().flat_map(|(_, graph)| graph.inputs().map(|(s, v)| (s, graph.body().ty(v))));
+        let caches: BTreeMap<&Source, Type> =
+            states.filter(|(_, ty)| matches!(ty.rows, Dim::Slots { .. }) && *ty != HISTORY).collect();
+        caches.values().fold(0, |bytes, ty| bytes.saturating_add(ty.bytes(&ONE_PLACE)))
     }
 }
+
+/// Caches of one token.
+const ONE_PLACE: Sizes = Sizes { rows: 0, logit_rows: 0, slots: Slots::every_group(1) };
 
 /// The names of the supported architectures.
 pub fn architectures() -> impl Iterator<Item = &'static str> {

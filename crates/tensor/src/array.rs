@@ -1,7 +1,7 @@
 //! The values that definitions compute with.
 
 use crate::source::{SharedBytes, WeightBytes};
-use crate::{DType, Type};
+use crate::{DType, Dim, Sizes, Type};
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ pub struct Array {
     rows: usize,
     cols: usize,
     row_bytes: usize,
+    group: usize,
     data: Data,
 }
 
@@ -66,11 +67,21 @@ impl Array {
     /// # Errors
     /// The size overflows, is not a whole number of blocks, or can't be allocated.
     pub fn zeros(dtype: DType, rows: usize, cols: usize) -> Result<Array, NoMemory> {
+        Array::of(&Type::new(dtype, Dim::N(rows), cols), &Sizes::default())
+    }
+
+    /// A value of type `ty` in a step of these sizes, of zeros; memory is committed when it is touched.
+    ///
+    /// # Errors
+    /// As [`Array::zeros`].
+    pub fn of(ty: &Type, sizes: &Sizes) -> Result<Array, NoMemory> {
+        let Type { dtype, cols, .. } = *ty;
+        let (rows, group) = (ty.rows.at(sizes), ty.rows.group());
         let size = dtype.row_bytes(cols).and_then(|row_bytes| Some((row_bytes, row_bytes.checked_mul(rows)?)));
         let (row_bytes, bytes) = size.ok_or(NoMemory { bytes: u64::MAX })?;
         let words = bytemuck::allocation::try_zeroed_slice_box::<u32>(bytes.div_ceil(4))
             .map_err(|()| NoMemory { bytes: bytes as u64 })?;
-        Ok(Array { dtype, rows, cols, row_bytes, data: Data::Owned(Arc::new(words.into_vec())) })
+        Ok(Array { dtype, rows, cols, row_bytes, group, data: Data::Owned(Arc::new(words.into_vec())) })
     }
 
     /// A matrix of f32 from its values, row by row.
@@ -91,7 +102,14 @@ impl Array {
 
     fn from_words(dtype: DType, cols: usize, words: Vec<u32>) -> Array {
         assert!(cols > 0 && words.len().is_multiple_of(cols), "{} values do not form rows of {cols}", words.len());
-        Array { dtype, rows: words.len() / cols, cols, row_bytes: 4 * cols, data: Data::Owned(Arc::new(words)) }
+        Array {
+            dtype,
+            rows: words.len() / cols,
+            cols,
+            row_bytes: 4 * cols,
+            group: 0,
+            data: Data::Owned(Arc::new(words)),
+        }
     }
 
     /// A matrix of f32 whose row `r` is written by `f(r, row)`.
@@ -103,6 +121,7 @@ impl Array {
             rows,
             cols,
             row_bytes: 4 * cols,
+            group: 0,
             data: Data::Owned(Arc::new(bytemuck::cast_vec(values))),
         }
     }
@@ -113,7 +132,7 @@ impl Array {
         let fits = row_bytes.checked_mul(rows) == Some(weight.len)
             && weight.offset.checked_add(weight.len)? <= (*weight.data).as_ref().len();
         let data = Data::Shared { bytes: weight.data, offset: weight.offset, len: weight.len };
-        fits.then_some(Array { dtype, rows, cols, row_bytes, data })
+        fits.then_some(Array { dtype, rows, cols, row_bytes, group: 0, data })
     }
 
     /// A copy of encoded bytes. `None` if their length is not a whole number of rows.
@@ -124,11 +143,14 @@ impl Array {
         Some(array)
     }
 
-    /// A matrix in memory that an engine keeps: its first `rows` rows. `None` if the words are too few.
-    pub fn from_memory(dtype: DType, rows: usize, cols: usize, words: Arc<Vec<u32>>) -> Option<Array> {
+    /// A value of type `ty` in memory that an engine keeps: as many of the first words as it needs in a step of these
+    /// sizes. `None` if the words are too few.
+    pub fn from_memory(ty: &Type, sizes: &Sizes, words: Arc<Vec<u32>>) -> Option<Array> {
+        let Type { dtype, cols, .. } = *ty;
+        let (rows, group) = (ty.rows.at(sizes), ty.rows.group());
         let row_bytes = dtype.row_bytes(cols)?;
         let fits = row_bytes.checked_mul(rows)? <= 4 * words.len();
-        fits.then_some(Array { dtype, rows, cols, row_bytes, data: Data::Owned(words) })
+        fits.then_some(Array { dtype, rows, cols, row_bytes, group, data: Data::Owned(words) })
     }
 
     /// The memory of a matrix that came from [`Array::from_memory`].
@@ -159,9 +181,13 @@ impl Array {
     pub fn row_bytes(&self) -> usize {
         self.row_bytes
     }
-    /// Whether it has the dtype and columns of `ty`.
+    /// The layer group of a cache, whose page tables lead to its places; 0 for other values.
+    pub fn group(&self) -> usize {
+        self.group
+    }
+    /// Whether it has the dtype, the columns and the layer group of `ty`.
     pub fn is_of(&self, ty: &Type) -> bool {
-        (self.dtype, self.cols) == (ty.dtype, ty.cols)
+        (self.dtype, self.cols, self.group) == (ty.dtype, ty.cols, ty.rows.group())
     }
 
     /// The encoded bytes.

@@ -157,6 +157,7 @@ impl OpDef for Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Slots;
     use crate::ops::Advance;
     use crate::step::{ROWS, StepBuffer, carry::CARRY};
     use smallvec::smallvec;
@@ -184,8 +185,8 @@ mod tests {
     fn states_of_a_region_stay_where_they_are() {
         let words = StepBuffer::with_capacity(1, 1, 1, 1).encode(0, 0).to_vec();
         let step = StepView::new(&words).unwrap();
-        let sizes = step.sizes(0);
-        let state = || Array::zeros(CARRY.dtype, CARRY.rows.at(&sizes), CARRY.cols).unwrap();
+        let sizes = step.sizes(Slots::default());
+        let state = || Array::of(&CARRY, &sizes).unwrap();
         let (first, second) = (state(), state());
         let at = [&first, &second].map(|a| a.bytes().as_ptr());
         let rows = Array::zeros(ROWS.dtype, 0, ROWS.cols).unwrap();

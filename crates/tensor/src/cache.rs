@@ -29,7 +29,7 @@ pub struct Cache {
 impl Cache {
     /// A matrix of type `ty`, of so many rows in all, as a cache; one of another type has one head.
     pub fn of(ty: &Type, rows: usize) -> Cache {
-        let heads = if let Dim::Slots(heads) = ty.rows { heads.max(1) } else { 1 };
+        let heads = if let Dim::Slots { heads, .. } = ty.rows { heads.max(1) } else { 1 };
         Cache { heads, slots: rows / heads }
     }
 
@@ -47,12 +47,12 @@ impl Cache {
 }
 
 impl Type {
-    /// A cache of rows of `dim` values for each of `heads` heads: apart where a row is whole blocks of `dtype`, else in
-    /// one row for all heads.
-    pub fn cache(dtype: DType, heads: usize, dim: usize) -> Type {
+    /// A cache in a layer group, with rows of `dim` values for each of `heads` heads: apart where a row is whole blocks
+    /// of `dtype`, else in one row for all heads.
+    pub fn cache(group: usize, dtype: DType, heads: usize, dim: usize) -> Type {
         let (apart, cols) =
             if dim.is_multiple_of(dtype.block()) { (heads, dim) } else { (1, heads.saturating_mul(dim)) };
-        Type::new(dtype, Dim::Slots(apart), cols).state()
+        Type::new(dtype, Dim::Slots { group, heads: apart }, cols).state()
     }
 }
 
@@ -73,7 +73,9 @@ mod tests {
 
     #[test]
     fn heads_that_are_no_whole_blocks_share_a_row() {
-        assert_eq!(Type::cache(DType::F16, 8, 80).to_string(), "state f16[8 Slots, 80]");
-        assert_eq!(Type::cache(DType::Q8_0, 8, 80).to_string(), "state q8_0[Slots, 640]");
+        assert_eq!(Type::cache(0, DType::F16, 8, 80).to_string(), "state f16[8 Slots, 80]");
+        assert_eq!(Type::cache(0, DType::Q8_0, 8, 80).to_string(), "state q8_0[Slots, 640]");
+        assert_eq!(Type::cache(1, DType::F16, 8, 80).to_string(), "state f16[8 Slots(1), 80]");
+        assert_eq!(Type::cache(3, DType::Q8_0, 8, 80).to_string(), "state q8_0[Slots(3), 640]");
     }
 }

@@ -35,5 +35,5 @@ pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
 pub use error_kind::ErrorKind;
 pub use hash::fnv1a;
 pub use op::{Op, forbid_eval};
-pub use shape::{Dim, Sizes, Type};
+pub use shape::{Dim, Sizes, Slots, Type};
 pub use source::{NoProgress, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};

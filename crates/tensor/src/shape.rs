@@ -1,6 +1,7 @@
 //! Types of values: a dtype and a matrix shape whose number of rows may be a symbol.
 
 use crate::DType;
+use crate::step::GROUPS;
 use std::fmt;
 
 /// A number of rows: known when a model is traced, or only when a step is composed.
@@ -12,9 +13,13 @@ pub enum Dim {
     Rows,
     /// The rows of the step whose logits are wanted.
     LogitRows,
-    /// The places of a cache for each of this number of heads: pages times tokens per page
-    /// ([`Cache`](crate::cache::Cache)).
-    Slots(usize),
+    /// The places of a cache ([`Cache`](crate::cache::Cache)): pages times tokens per page, for each head.
+    Slots {
+        /// The layer group, whose page tables lead to the places.
+        group: usize,
+        /// The number of heads that are stored separately.
+        heads: usize,
+    },
 }
 
 /// Values of the symbols: upper bounds in a plan (its bucket), true counts in a step.
@@ -25,7 +30,44 @@ pub struct Sizes {
     /// [`Dim::LogitRows`].
     pub logit_rows: usize,
     /// [`Dim::Slots`].
-    pub slots: usize,
+    pub slots: Slots,
+}
+
+/// The places of one head in the caches of each layer group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Slots([usize; GROUPS]);
+
+impl Slots {
+    /// By layer group.
+    pub const fn new(of_groups: [usize; GROUPS]) -> Slots {
+        Slots(of_groups)
+    }
+
+    /// All caches are in group 0.
+    pub const fn one_group(slots: usize) -> Slots {
+        let mut of_groups = [0; GROUPS];
+        of_groups[0] = slots;
+        Slots(of_groups)
+    }
+
+    /// The same number in each group.
+    pub const fn every_group(slots: usize) -> Slots {
+        Slots([slots; GROUPS])
+    }
+
+    /// In the caches of a group; none if there is no such group.
+    pub fn of(&self, group: usize) -> usize {
+        self.0.get(group).copied().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Slots {
+    /// Up to the last group that has places.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let groups = self.0.iter().rposition(|n| *n > 0).map_or(1, |last| last + 1);
+        let numbers: Vec<String> = self.0[..groups].iter().map(usize::to_string).collect();
+        f.write_str(&numbers.join(", "))
+    }
 }
 
 impl Dim {
@@ -35,8 +77,13 @@ impl Dim {
             Dim::N(n) => n,
             Dim::Rows => sizes.rows,
             Dim::LogitRows => sizes.logit_rows,
-            Dim::Slots(heads) => sizes.slots.saturating_mul(heads),
+            Dim::Slots { group, heads } => sizes.slots.of(group).saturating_mul(heads),
         }
+    }
+
+    /// The layer group of a cache; 0 for other values.
+    pub fn group(self) -> usize {
+        if let Dim::Slots { group, .. } = self { group } else { 0 }
     }
 }
 
@@ -44,9 +91,15 @@ impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Dim::N(n) => write!(f, "{n}"),
-            Dim::Slots(1) => f.write_str("Slots"),
-            Dim::Slots(heads) => write!(f, "{heads} Slots"),
-            symbol => write!(f, "{symbol:?}"),
+            Dim::Rows => f.write_str("Rows"),
+            Dim::LogitRows => f.write_str("LogitRows"),
+            Dim::Slots { group, heads } => {
+                if *heads != 1 {
+                    write!(f, "{heads} ")?;
+                }
+                f.write_str("Slots")?;
+                if *group == 0 { Ok(()) } else { write!(f, "({group})") }
+            }
         }
     }
 }

@@ -59,7 +59,7 @@ impl Program {
     fn step(&self, index: usize, step: &Step, entry: Entry, view: &StepView, sizes: &Sizes) -> Result<()> {
         // A step may name pages and tokens that are not there, on which a definition panics. No state is taken before.
         let seen = step.ins().map(|arg| self.operand(arg, sizes, false)).collect::<Result<Arrays>>()?;
-        check_indices(&step.op, view, &seen, sizes.slots)?;
+        check_indices(&step.op, view, &seen, sizes)?;
         drop(seen);
         let consumed = |region| step.outs().any(|out| out.region == region);
         let ins = step.ins().map(|arg| self.operand(arg, sizes, consumed(arg.region))).collect::<Result<Arrays>>()?;
@@ -87,17 +87,16 @@ impl Program {
 
     /// An operand: a weight as it was loaded, a state in place, another value as a copy.
     fn operand(&self, arg: &Arg, sizes: &Sizes, consumed: bool) -> Result<Array> {
-        let rows = arg.ty.rows.at(sizes);
         match arg.region {
             Region::Weight(id) => self.weight(id, arg.ty),
             Region::State(_) => {
                 let memory = self.memory(arg.region)?;
                 let words = if consumed { memory.take() } else { memory.words() };
-                let value = Array::from_memory(arg.ty.dtype, rows, arg.ty.cols, words.into_memory());
+                let value = Array::from_memory(&arg.ty, sizes, words.into_memory());
                 value.ok_or_else(|| self.unbound(arg.region))
             }
             region => {
-                let mut value = Array::zeros(arg.ty.dtype, rows, arg.ty.cols).map_err(no_memory)?;
+                let mut value = Array::of(&arg.ty, sizes).map_err(no_memory)?;
                 self.memory(region)?.read(arg.offset as usize, value.bytes_mut())?;
                 Ok(value)
             }

@@ -181,7 +181,7 @@ fn of_graph() -> Rows {
         ArenaSize { graph, rows, logit_rows } => OutOfMemory;
         Memory { plan, step, op, fault } => Engine;
         NoBucket { what, value, largest } => Engine;
-        Kind { kind = GraphKind::Body, count } => Engine;
+        Kind { kind = GraphKind::BODY, count } => Engine;
         EmptyStep => Engine;
         NoBuckets { engine, what } => Engine;
         UnknownFusion { name, known } => InvalidRequest;
@@ -224,7 +224,7 @@ fn of_generate() -> Rows {
         NoTokenLeft { token, stage } => InvalidRequest;
         NoRecord { token, status } => Engine;
         NoCarry => Engine;
-        NoPort { port = Port::Rows } => Engine;
+        NoPort { port = Port::ROWS } => Engine;
         NoExecutor => Engine;
         Busy => Busy;
         NoThread(io(io::ErrorKind::WouldBlock)) => Busy;

@@ -2,9 +2,9 @@
 //! bit for bit, over steps that mix prompts and decodes.
 
 use inkstone::compute::Port;
-use inkstone::graph::{Graph, Source};
+use inkstone::graph::{Graph, Source, Wants};
 use inkstone::tensor::step::{LogitWish, SeqStep, StepBuffer, StepView, carry};
-use inkstone::tensor::{Array, Dim, Sizes, Type};
+use inkstone::tensor::{Array, Dim, Sizes, Slots, Type};
 use inkstone::{Model, ModelOptions};
 use inkstone_tests::{Subject, assert_same_bits};
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ struct Eager<'m> {
 
 impl Eager<'_> {
     fn run(&mut self, graph: &Graph, step: &StepView) {
-        let sizes = Sizes { slots: SLOTS, ..Sizes::default() };
+        let sizes = Sizes { slots: Slots::one_group(SLOTS), ..Sizes::default() };
         let types: HashMap<&Source, Type> = graph.inputs().map(|(s, v)| (s, graph.body().ty(v))).collect();
         let values = &mut self.values;
         let results = graph.interpret(step, |source| match source {
             Source::State(_) => values.remove(source).unwrap_or_else(|| {
                 let ty = types[source];
-                Array::zeros(ty.dtype, ty.rows.at(&sizes), ty.cols).unwrap()
+                Array::of(&ty, &sizes).unwrap()
             }),
             Source::Weight(name) => {
                 let ty = types[source];
@@ -65,9 +65,10 @@ fn a_plan_equals_its_graph() {
             let total = step.logits().len();
             let words = step.encode(0, total).to_vec();
             let view = StepView::new(&words).unwrap();
-            eager.run(&graph.body, &view);
-            eager.run(&graph.head, &view);
-            let logits = eager.values[&Source::Port(Port::Logits)].all::<f32>().to_vec();
+            for kind in Wants::LOGITS.kinds() {
+                eager.run(graph.graph(kind).unwrap(), &view);
+            }
+            let logits = eager.values[&Source::Port(Port::LOGITS)].all::<f32>().to_vec();
             let vocab = logits.len() / total;
             found[0].extend_from_slice(&logits[..rows[0] * vocab]);
             found[1].extend_from_slice(&logits[rows[0] * vocab..]);

@@ -6,23 +6,23 @@ use crate::{Bindings, Buffer, Error, Layout, Numerics, Weights};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
 use inkstone_tensor::step::{ROWS, carry};
-use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
+use inkstone_tensor::{DType, Dim, Op, Sizes, Slots, Type};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-const BUCKET: Sizes = Sizes { rows: 4, logit_rows: 1, slots: 32 };
+const BUCKET: Sizes = Sizes { rows: 4, logit_rows: 1, slots: Slots::one_group(32) };
 
 /// carry -> rows -> embedded -> added -> written to a cache; advance.
 fn good() -> Plan {
     let mut b = PlanBuilder::new("p", BUCKET);
     let carry = b.state("carry", carry::CARRY);
-    let cache = b.state("k", Type::new(DType::F16, Dim::Slots(1), 8).state());
+    let cache = b.state("k", Type::new(DType::F16, Dim::Slots { group: 0, heads: 1 }, 8).state());
     let table = b.weight("table", Type::f32(Dim::N(5), 8), Layout::FILE, Numerics::DEFINITION);
-    let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 8));
+    let hidden = b.port(Port::HIDDEN, Type::f32(Dim::Rows, 8));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
     let x = b.step(How::EVAL, Embed { by: By::Token }.into(), &[rows, table], &[]).unwrap()[0];
     b.step(How::EVAL, add(), &[x, x], &[hidden]).unwrap();
-    b.step(How::EVAL, KvWrite { group: 0 }.into(), &[cache, x, rows], &[]).unwrap();
+    b.step(How::EVAL, KvWrite.into(), &[cache, x, rows], &[]).unwrap();
     b.step(How::EVAL, Advance.into(), &[carry, rows], &[]).unwrap();
     b.finish()
 }
@@ -69,7 +69,7 @@ fn operands_stand_before_results() {
 
 #[test]
 fn ids_are_in_the_interface() {
-    for region in [Region::Weight(1), Region::State(2), Region::Port(Port::Logits)] {
+    for region in [Region::Weight(1), Region::State(2), Region::Port(Port::LOGITS)] {
         let text = fault(|p| p.steps[EMBED].args[1].region = region);
         assert_eq!(text, format!("1: {region} is not in the interface"));
     }
@@ -153,11 +153,11 @@ fn a_region_may_write_several_states() {
 /// Writes two caches.
 fn cache_twice() -> Body {
     let mut body = Body::default();
-    let cache = Type::new(DType::F16, Dim::Slots(1), 8).state();
+    let cache = Type::new(DType::F16, Dim::Slots { group: 0, heads: 1 }, 8).state();
     let [a, b] = [0, 1].map(|_| body.value(cache));
     let (x, rows) = (body.value(Type::f32(Dim::Rows, 8)), body.value(ROWS));
     let [c, d] = [0, 1].map(|_| body.value(cache));
-    let write = |from, to| Node { op: KvWrite { group: 0 }.into(), ins: smallvec![from, x, rows], outs: smallvec![to] };
+    let write = |from, to| Node { op: KvWrite.into(), ins: smallvec![from, x, rows], outs: smallvec![to] };
     body.nodes = vec![write(a, c), write(b, d)];
     (body.inputs, body.outputs) = (vec![a, b, x, rows], vec![c, d]);
     body
@@ -217,7 +217,7 @@ fn the_arena_is_aligned_and_large_enough() {
 
 #[test]
 fn sizes_at_the_bucket_can_be_addressed() {
-    assert!(fault(|p| p.bucket.slots = usize::MAX / 2).ends_with("more bytes than can be addressed"));
+    assert!(fault(|p| p.bucket.slots = Slots::one_group(usize::MAX / 2)).ends_with("more bytes than can be addressed"));
     assert_eq!(fault(|p| p.bucket.rows = 0), "0: arena+0 u32[Rows, 3]: the bucket has no Rows");
     assert!(fault(|p| p.steps[EMBED].args[2].ty.cols = 0).contains("0 columns are not whole blocks"));
     assert!(
@@ -291,7 +291,7 @@ fn buffers_hold_what_the_plan_touches() {
     let bind = |states: &[u64], ports: &[u64], arena| Bindings {
         weights: Weights::new(Arc::new(()), 0),
         states: states.iter().map(|b| buffer(*b)).collect(),
-        ports: ports.iter().map(|b| (Port::Hidden, buffer(*b))).collect(),
+        ports: ports.iter().map(|b| (Port::HIDDEN, buffer(*b))).collect(),
         arena: buffer(arena),
         step: buffer(0),
     };

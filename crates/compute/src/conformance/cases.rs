@@ -211,9 +211,9 @@ fn attends() -> Vec<Case> {
     let mut cases = Vec::new();
     for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
         for dtype in encodable().filter(|d| fits(kv_heads * key, d) && fits(kv_heads * value, d)) {
-            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt(), group: 0 };
-            let [apart, values] = [key, value].map(|dim| Type::cache(dtype, kv_heads, dim));
-            let one = Type::new(dtype, Dim::Slots(1), kv_heads * key).state();
+            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt() };
+            let [apart, values] = [key, value].map(|dim| Type::cache(i % 2, dtype, kv_heads, dim));
+            let one = Type::new(dtype, Dim::Slots { group: i % 2, heads: 1 }, kv_heads * key).state();
             for keys in std::iter::once(apart).chain((one != apart).then_some(one)) {
                 let caches = [keys, values].map(Operand::Values);
                 let operands = [x(heads * key), caches[0], caches[1], Operand::Rows(VOCABULARY)];
@@ -266,7 +266,7 @@ fn samples() -> Vec<Case> {
     let operands = [logits, Operand::Rows(TOKENS), Operand::History(TOKENS)];
     let case = |(i, stages)| {
         let rows = ROWS_OF_STEPS[i % 4];
-        Case { chain: Chain::in_order(stages), ..Case::new(Sample { group: 0 }, rows, &operands) }
+        Case { chain: Chain::in_order(stages), ..Case::new(Sample, rows, &operands) }
     };
     chains.into_iter().enumerate().map(case).collect()
 }

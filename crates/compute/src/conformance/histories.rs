@@ -11,7 +11,7 @@ use crate::plan::{Port, Region};
 use inkstone_tensor::ops::{Advance, BeginStep, HISTORY, HistoryWrite, Sample};
 use inkstone_tensor::sampling::{Chain, Stage};
 use inkstone_tensor::step::{LogitWish, NONE, RECORDS, Sampler, SeqStep, StepBuffer, StepView, carry};
-use inkstone_tensor::{Array, DType, Dim, Sizes, Type};
+use inkstone_tensor::{Array, Dim, Sizes, Slots, Type};
 use std::sync::Arc;
 
 const NAME: &str = "draws by histories over pages";
@@ -38,17 +38,17 @@ fn play(engine: &dyn Engine, random: &mut Random, kernels: &mut Vec<String>) -> 
     let (Some(rows), Some(logit_rows)) = (bucket(&caps.rows, most), bucket(&caps.logit_rows, SEQUENCES)) else {
         return Err(Stop::Skipped(format!("{most} rows are more than the largest bucket")));
     };
-    let slots = (SEQUENCES * PAGES + 1) * PAGE;
+    let slots = Slots::one_group((SEQUENCES * PAGES + 1) * PAGE);
     let bucket = Sizes { rows, logit_rows, slots };
     let (weights, definition) = (MadeWeights::default(), Definition::default());
     let plan = PlanBuilder::new("histories", bucket);
     let mut c = Composer { engine, plan, weights, definition, bucket, tolerance: 0.0, kernels };
     let carry = c.state("carry", carry::CARRY, first_carry(0)?);
-    let history = c.state("history", HISTORY, Array::zeros(DType::U32, slots, 1)?);
-    let (logits, records) = (c.plan.port(Port::Logits, LOGITS), c.plan.port(Port::Records, RECORDS));
+    let history = c.state("history", HISTORY, Array::of(&HISTORY, &bucket)?);
+    let (logits, records) = (c.plan.port(Port::LOGITS, LOGITS), c.plan.port(Port::RECORDS, RECORDS));
     let rows = c.step(BeginStep, &[carry], &[])?;
-    let history = c.step(HistoryWrite { group: 0 }, &[history, rows], &[])?;
-    c.step(Sample { group: 0 }, &[logits, rows, history], &[records])?;
+    let history = c.step(HistoryWrite, &[history, rows], &[])?;
+    c.step(Sample, &[logits, rows, history], &[records])?;
     c.step(Advance, &[carry, rows], &[])?;
     let (plan, weights, mut definition) = (Arc::new(c.plan.finish()), c.weights, c.definition);
 
@@ -61,19 +61,19 @@ fn play(engine: &dyn Engine, random: &mut Random, kernels: &mut Vec<String>) -> 
     for step in 0..STEPS {
         let words = words(&tables, &[CHUNK; SEQUENCES].map(|most| 1 + random.below(most)), random);
         let view = StepView::new(&words)?;
-        let values = random.array(&LOGITS, SEQUENCES);
-        rig.write(Region::Port(Port::Logits), &values)?;
-        definition.memory.insert(Region::Port(Port::Logits), values);
+        let values = random.array(&LOGITS, &view.sizes(slots));
+        rig.write(Region::Port(Port::LOGITS), &values)?;
+        definition.memory.insert(Region::Port(Port::LOGITS), values);
         definition.run(&plan, &view);
         rig.submit(&words)?;
-        let found = rig.read(Region::Port(Port::Records), &RECORDS, &view.sizes(slots))?;
-        if let Some(fault) = difference(&definition.memory[&Region::Port(Port::Records)], &found, 0.0) {
+        let found = rig.read(Region::Port(Port::RECORDS), &RECORDS, &view.sizes(slots))?;
+        if let Some(fault) = difference(&definition.memory[&Region::Port(Port::RECORDS)], &found, 0.0) {
             return Err(Stop::Failed(format!("step {step}: {fault}")));
         }
     }
 
     let lengths = definition.memory[&Region::State(0)].all::<u32>();
-    for bad in [NONE, (slots / PAGE) as u32] {
+    for bad in [NONE, (slots.of(0) / PAGE) as u32] {
         for (sequence, length) in (0..SEQUENCES).map(|s| (s, lengths[carry::word(carry::LENGTH, s)] as usize)) {
             // The engine may have counted the rows of the steps that failed.
             let index = random.below(length / PAGE);

@@ -11,7 +11,7 @@ use crate::queue::{Back, KEPT, Ticket};
 use crate::{Error, Result};
 use inkstone_tensor::ops::{Advance, BeginStep, By, Embed};
 use inkstone_tensor::step::{LogitWish, ROWS, SeqStep, StepBuffer, carry};
-use inkstone_tensor::{Dim, Op, Sizes, Type};
+use inkstone_tensor::{Dim, Op, Sizes, Slots, Type};
 use std::sync::Arc;
 
 /// Whether the queues of an engine do what [`Queue`](crate::Queue) promises.
@@ -66,7 +66,7 @@ impl<'a> Bench<'a> {
         let (Some(rows), Some(logit_rows)) = (bucket(&caps.rows, 1), bucket(&caps.logit_rows, 1)) else {
             return Err(Stop::Skipped("no buckets".to_owned()));
         };
-        let bucket = Sizes { rows, logit_rows, slots: 8 };
+        let bucket = Sizes { rows, logit_rows, slots: Slots::one_group(8) };
         let mut plan = PlanBuilder::new("queue", bucket);
         let mut weights = MadeWeights::default();
         let mut chosen = |op: &Op, of: &[Type]| {
@@ -80,10 +80,10 @@ impl<'a> Bench<'a> {
         let (begin, embed, advance) = (Op::from(BeginStep), Op::from(Embed { by: By::Token }), Op::from(Advance));
         let [(first, _), (second, layout), (third, _)] =
             [chosen(&begin, &[])?, chosen(&embed, &[table_type])?, chosen(&advance, &[])?];
-        weights.insert("table", &Random::new(1).array(&table_type, VOCABULARY as usize));
+        weights.insert("table", &Random::new(1).array(&table_type, &Sizes::default()));
         let table = plan.weight("table", table_type, layout, second.numerics);
-        let seen = plan.port(Port::Rows, ROWS);
-        let embedded = plan.port(Port::Hidden, Type::f32(Dim::Rows, 8));
+        let seen = plan.port(Port::ROWS, ROWS);
+        let embedded = plan.port(Port::HIDDEN, Type::f32(Dim::Rows, 8));
         plan.step(How::by(&first, &begin, &[carry.ty])?, begin, &[carry], &[seen])?;
         plan.step(How::by(&second, &embed, &[seen.ty, table.ty])?, embed, &[seen, table], &[embedded])?;
         plan.step(How::by(&third, &advance, &[carry.ty, seen.ty])?, advance, &[carry, seen], &[])?;
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
 
     /// The range with the result.
     fn seen(&self) -> Result<Back> {
-        Ok(Back::new(self.rig.buffer(Region::Port(Port::Rows))?, 0, 8))
+        Ok(Back::new(self.rig.buffer(Region::Port(Port::ROWS))?, 0, 8))
     }
 
     fn submit(&mut self, back: &[Back]) -> Result<Ticket> {

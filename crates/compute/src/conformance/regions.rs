@@ -215,14 +215,13 @@ fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
     let (q, k) = (heads(&mut s, 2 * kv_heads), heads(&mut s, kv_heads));
     let v = s.values(DType::F32, kv_heads * dim);
     let positions = s.operand(Operand::Rows(1));
-    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::cache(cache, kv_heads, dim))));
+    let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::cache(usize::from(norms), cache, kv_heads, dim))));
     let normed = [q, k].map(|(x, w)| w.map_or(x, |w| s.node(RmsNorm { eps: 1e-6 }, &[x, w])));
     let frequencies: Arc<[f64]> = (0..dim / 2 - 2).map(|i| 1.0 / f64::from(1 << i)).collect();
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
-    let [keys, values] =
-        [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite { group: 0 }, &[c, x, positions]));
-    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, group: 0 };
+    let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, positions]));
+    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25 };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

@@ -87,7 +87,7 @@ impl Rig {
 
     pub(super) fn read(&mut self, region: Region, ty: &Type, sizes: &Sizes) -> Result<Array> {
         let no_memory = |source| Error::NoMemory { what: "a result", source };
-        let mut value = Array::zeros(ty.dtype, ty.rows.at(sizes), ty.cols).map_err(no_memory)?;
+        let mut value = Array::of(ty, sizes).map_err(no_memory)?;
         let buffer = self.buffer(region)?.clone();
         self.queue.read(&buffer, 0, value.bytes_mut())?;
         Ok(value)

@@ -16,7 +16,7 @@ use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{
     Header, LAST, LogitWish, NONE, RECORDS, SECTIONS, SEQS, SeqStep, StepBuffer, StepView, carry,
 };
-use inkstone_tensor::{Array, DType, Dim, Op, Sizes, Type};
+use inkstone_tensor::{Array, DType, Dim, Op, Sizes, Slots, Type};
 use std::sync::Arc;
 
 /// Shapes of attention and cache.
@@ -77,9 +77,15 @@ pub(super) fn run(engine: &dyn Engine, scene: &Scene) -> CaseResult {
 }
 
 impl Scene {
-    /// Places of the caches: pages of all sequences, and one more that nobody has.
-    fn slots(&self) -> usize {
-        (SEQUENCES * self.pages() + 1) * self.page
+    /// The number of layer groups.
+    fn groups(&self) -> usize {
+        if self.pages == Layouts::Groups { 2 } else { 1 }
+    }
+
+    /// Places of the caches by layer group: pages of all sequences, and one more that nobody has, or two in group 1.
+    fn slots(&self) -> Slots {
+        let places = |group: usize| (SEQUENCES * self.pages() + 1 + group) * self.page;
+        Slots::new(std::array::from_fn(|group| if group < self.groups() { places(group) } else { 0 }))
     }
 
     /// Pages of a sequence, for all the rows that it may get.
@@ -93,8 +99,8 @@ impl Scene {
     }
 
     /// Page tables of all sequences, one after the other, in a layer group.
-    fn tables(&self, random: &mut Random) -> Vec<u32> {
-        let all = SEQUENCES * self.pages() + 1;
+    fn tables(&self, group: usize, random: &mut Random) -> Vec<u32> {
+        let all = SEQUENCES * self.pages() + 1 + group;
         match self.pages {
             Layouts::Following(_) => (1..all as u32).collect(),
             _ => random.permutation(all),
@@ -145,7 +151,7 @@ impl Composer<'_> {
         let ty = Type::f32(Dim::N(rows), cols);
         let (found, refusals) = candidates(self.engine, &op.into(), &[ty], self.bucket.rows, 4);
         let Some((kernel, layout)) = found.first() else { return Err(Stop::Skipped(refusals)) };
-        let value = random.array(&ty, rows);
+        let value = random.array(&ty, &self.bucket);
         self.weights.insert(name, &value);
         let layout = if rows == 1 { Layout::FILE } else { *layout };
         let place = self.plan.weight(name, ty, layout, kernel.numerics);
@@ -182,8 +188,8 @@ fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut V
         let region = Region::State(id as u32);
         rig.write(region, &definition.memory[&region])?;
     }
-    let pages = [scene.tables(random), scene.tables(random)];
-    let mut buffer = StepBuffer::with_capacity(scene.page, most, 2 * pages[0].len() + SEQUENCES, 0);
+    let pages = [scene.tables(0, random), scene.tables(1, random)];
+    let mut buffer = StepBuffer::with_capacity(scene.page, most, pages[0].len() + pages[1].len() + SEQUENCES, 0);
     for step in 0..STEPS {
         compose_step(&mut buffer, scene, step, &pages, random);
         let count = buffer.logits().len();
@@ -193,16 +199,18 @@ fn play(engine: &dyn Engine, scene: &Scene, random: &mut Random, kernels: &mut V
         }
         let view = StepView::new(&words)?;
         let records = Array::from_u32(1, (0..count).map(|_| record(random)).collect());
-        rig.write(Region::Port(Port::Records), &records)?;
-        definition.memory.insert(Region::Port(Port::Records), records);
+        rig.write(Region::Port(Port::RECORDS), &records)?;
+        definition.memory.insert(Region::Port(Port::RECORDS), records);
         definition.run(&plan, &view);
         rig.submit(&words)?;
         compare(&mut rig, &plan, &definition, &view.sizes(slots), tolerance)
             .map_err(|Mismatched(region, fault)| Stop::Failed(format!("step {step}, {region}: {fault}")))?;
     }
-    [NONE, (slots / scene.page) as u32].into_iter().try_for_each(|bad| {
+    (0..2 * scene.groups()).try_for_each(|i| {
+        let group = i / 2;
+        let bad = if i % 2 == 0 { NONE } else { (slots.of(group) / scene.page) as u32 };
         let carry = definition.memory[&Region::State(0)].all::<u32>();
-        refuses(&mut rig, scene, &pages, carry, bad, random)
+        refuses(&mut rig, scene, &pages, carry, (group, bad), random)
     })
 }
 
@@ -213,16 +221,15 @@ fn refuses(
     scene: &Scene,
     pages: &[Vec<u32>; 2],
     carry: &[u32],
-    bad: u32,
+    (group, bad): (usize, u32),
     random: &mut Random,
 ) -> Result<(), Stop> {
     let sequence = random.below(SEQUENCES);
     let length = carry[carry::word(carry::LENGTH, slot_of(sequence))] as usize;
     let mut tables = pages.each_ref().map(|pages| pages[sequence * scene.pages()..][..scene.pages()].to_vec());
-    let groups = if scene.pages == Layouts::Groups { 2 } else { 1 };
     let index = random.below(length / scene.page + 1);
-    tables[random.below(groups)][index] = bad;
-    let tables: Vec<&[u32]> = tables[..groups].iter().map(Vec::as_slice).collect();
+    tables[group][index] = bad;
+    let tables: Vec<&[u32]> = tables[..scene.groups()].iter().map(Vec::as_slice).collect();
     let mut buffer = StepBuffer::with_capacity(scene.page, 1, 2 * scene.pages(), 0);
     let (slot, logits) = (slot_of(sequence), LogitWish::None);
     buffer.push(&SeqStep { slot, tokens: &[1], tables: &tables, logits, sampler: None });
@@ -246,12 +253,16 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let bucket = c.bucket;
     let long = s.before() > 0;
     let first = |ty: &Type, random: &mut Random| match long {
-        true if ty.dtype != DType::U32 => Ok(random.array(ty, ty.rows.at(&bucket))),
-        true => Ok(Array::from_u32(1, (0..bucket.slots).map(|_| random.below(VOCABULARY) as u32).collect())),
-        false => Array::zeros(ty.dtype, ty.rows.at(&bucket), ty.cols).map_err(Stop::from),
+        true if ty.dtype != DType::U32 => Ok(random.array(ty, &bucket)),
+        true => {
+            Ok(Array::from_u32(1, (0..HISTORY.rows.at(&bucket)).map(|_| random.below(VOCABULARY) as u32).collect()))
+        }
+        false => Array::of(ty, &bucket).map_err(Stop::from),
     };
     let dim = s.heads * s.key_dim;
-    let (keys, values) = (Type::cache(s.keys, s.kv_heads, s.key_dim), Type::cache(s.values, s.kv_heads, s.value_dim));
+    let caches =
+        |group| [(s.keys, s.key_dim), (s.values, s.value_dim)].map(|(d, n)| Type::cache(group, d, s.kv_heads, n));
+    let [keys, values] = caches(0);
     let carry = c.state("carry", carry::CARRY, first_carry(s.before())?);
     let k_cache = c.state("keys", keys, first(&keys, random)?);
     let v_cache = c.state("values", values, first(&values, random)?);
@@ -259,30 +270,29 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     let table = c.weight("table", Embed { by: By::Token }, VOCABULARY, dim, random)?;
     let to_keys = c.weight("keys", Linear, s.kv_heads * s.key_dim, dim, random)?;
     let to_values = c.weight("values", Linear, s.kv_heads * s.value_dim, dim, random)?;
-    let attended = c.plan.port(Port::Hidden, Type::f32(Dim::Rows, s.heads * s.value_dim));
-    let gathered = c.plan.port(Port::Logits, Type::f32(Dim::LogitRows, s.heads * s.value_dim));
-    let records = c.plan.port(Port::Records, RECORDS);
+    let attended = c.plan.port(Port::HIDDEN, Type::f32(Dim::Rows, s.heads * s.value_dim));
+    let gathered = c.plan.port(Port::LOGITS, Type::f32(Dim::LogitRows, s.heads * s.value_dim));
+    let records = c.plan.port(Port::RECORDS, RECORDS);
 
     let rows = c.step(BeginStep, &[carry], &[])?;
     let x = c.step(Embed { by: By::Token }, &[rows, table], &[])?;
     let k = c.step(Linear, &[x, to_keys], &[])?;
     let v = c.step(Linear, &[x, to_values], &[])?;
-    c.step(KvWrite { group: 0 }, &[k_cache, k, rows], &[])?;
-    c.step(KvWrite { group: 0 }, &[v_cache, v, rows], &[])?;
+    c.step(KvWrite, &[k_cache, k, rows], &[])?;
+    c.step(KvWrite, &[v_cache, v, rows], &[])?;
     let scale = 1.0 / (s.key_dim as f64).sqrt();
-    let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale, group: 0 };
+    let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale };
     c.step(attend, &[x, k_cache, v_cache, rows], &[attended])?;
     if s.pages == Layouts::Groups {
-        let [k_other, v_other] =
-            [("other keys", keys), ("other values", values)].map(|(name, ty)| (name, ty, first(&ty, random)));
-        let k_other = c.state(k_other.0, k_other.1, k_other.2?);
-        let v_other = c.state(v_other.0, v_other.1, v_other.2?);
-        let other = c.plan.port(Port::Scores, Type::f32(Dim::Rows, s.heads * s.value_dim));
-        c.step(KvWrite { group: 1 }, &[k_other, k, rows], &[])?;
-        c.step(KvWrite { group: 1 }, &[v_other, v, rows], &[])?;
-        c.step(Attend { group: 1, ..attend }, &[x, k_other, v_other, rows], &[other])?;
+        let [keys, values] = caches(1);
+        let k_other = c.state("other keys", keys, first(&keys, random)?);
+        let v_other = c.state("other values", values, first(&values, random)?);
+        let other = c.plan.port(Port::SCORES, Type::f32(Dim::Rows, s.heads * s.value_dim));
+        c.step(KvWrite, &[k_other, k, rows], &[])?;
+        c.step(KvWrite, &[v_other, v, rows], &[])?;
+        c.step(attend, &[x, k_other, v_other, rows], &[other])?;
     }
-    c.step(HistoryWrite { group: 0 }, &[history, rows], &[])?;
+    c.step(HistoryWrite, &[history, rows], &[])?;
     c.step(GatherRows, &[attended], &[gathered])?;
     c.step(Advance, &[carry, rows], &[])?;
     c.step(Accept, &[carry, records], &[])?;
@@ -330,8 +340,7 @@ fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[Ve
         let mut tables = pages.each_ref().map(|pages| pages[sequence * scene.pages()..][..scene.pages()].to_vec());
         // Nobody reads beyond the length of a sequence. The tables differ in length.
         tables[1].push(NONE);
-        let groups = if scene.pages == Layouts::Groups { 2 } else { 1 };
-        let tables: Vec<&[u32]> = tables[..groups].iter().map(Vec::as_slice).collect();
+        let tables: Vec<&[u32]> = tables[..scene.groups()].iter().map(Vec::as_slice).collect();
         let logits = [LogitWish::None, LogitWish::Last, LogitWish::All][random.below(3)];
         let sampler: Option<&[u32]> = (random.below(4) > 0).then_some(&[]);
         buffer.push(&SeqStep { slot: slot_of(sequence), tokens: &tokens, tables: &tables, logits, sampler });

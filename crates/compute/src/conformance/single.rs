@@ -12,13 +12,14 @@ use crate::kernel::{Kernel, Layout, Numerics};
 use crate::plan::{Port, Region};
 use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::op::{Arrays, Mismatch};
+use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::{LogitWish, NONE, ROWS, Row, Sampler, SeqStep, StepBuffer, StepView};
-use inkstone_tensor::{Array, Dim, Op, Sizes, Type};
+use inkstone_tensor::{Array, Dim, Op, Sizes, Slots, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The ports for operands that are neither weights nor states, then for results.
-const PORTS: [Port; 5] = [Port::Hidden, Port::Logits, Port::Records, Port::Rows, Port::Scores];
+const PORTS: [Port; 5] = [Port::HIDDEN, Port::LOGITS, Port::RECORDS, Port::ROWS, Port::SCORES];
 /// Positions that rows are made up for.
 const POSITIONS: usize = 5000;
 /// Tokens per page: each of the sequences has one page.
@@ -74,7 +75,9 @@ fn equal(first: &str, wanted: &[Array], found: &[Array]) -> Result<(), Stop> {
 pub(super) fn sizes(engine: &dyn Engine, rows: usize) -> Option<Sizes> {
     let caps = engine.caps();
     let (rows, logit_rows) = (bucket(&caps.rows, rows)?, bucket(&caps.logit_rows, rows)?);
-    Some(Sizes { rows, logit_rows, slots: SEQUENCES * PAGE })
+    // A page more in group 1, so that the places of one group are not those of the other.
+    let slots = Slots::new([SEQUENCES * PAGE, (SEQUENCES + 1) * PAGE, 0, 0]);
+    Some(Sizes { rows, logit_rows, slots })
 }
 
 /// A kernel that is asked a case.
@@ -235,8 +238,14 @@ fn step(case: &Case, random: &mut Random) -> Vec<u32> {
         Sampler::encode(random.next(), random.below(POSITIONS), &case.chain, &mut sampler);
         left -= count;
         if count > 0 {
-            let table: &[u32] = &[((slot + 1) % SEQUENCES) as u32];
-            buffer.push(&SeqStep { slot, tokens: &tokens, tables: &[table], logits, sampler: Some(&sampler) });
+            let tables = [1, 2].map(|next| [((slot + next) % (SEQUENCES + next - 1)) as u32]);
+            buffer.push(&SeqStep {
+                slot,
+                tokens: &tokens,
+                tables: &tables.each_ref().map(|t| &t[..]),
+                logits,
+                sampler: Some(&sampler),
+            });
         }
     }
     let logits = buffer.logits().len();
@@ -247,7 +256,7 @@ fn step(case: &Case, random: &mut Random) -> Vec<u32> {
 
 fn fill(operand: &Operand, view: &StepView, sizes: &Sizes, random: &mut Random) -> Array {
     match *operand {
-        Operand::Weight(ty) | Operand::Values(ty) => random.array(&ty, ty.rows.at(sizes)),
+        Operand::Weight(ty) | Operand::Values(ty) => random.array(&ty, sizes),
         Operand::Rows(vocabulary) | Operand::EarlyRows(vocabulary) => {
             let early = matches!(operand, Operand::EarlyRows(_));
             let mut words = Vec::new();
@@ -262,7 +271,7 @@ fn fill(operand: &Operand, view: &StepView, sizes: &Sizes, random: &mut Random) 
             Array::from_u32(ROWS.cols, words)
         }
         Operand::History(vocabulary) => {
-            Array::from_u32(1, (0..sizes.slots).map(|_| random.below(vocabulary) as u32).collect())
+            Array::from_u32(1, (0..HISTORY.rows.at(sizes)).map(|_| random.below(vocabulary) as u32).collect())
         }
         // One record is none, as of a row that draws nothing.
         Operand::Records(n) => {

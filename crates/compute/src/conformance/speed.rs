@@ -149,8 +149,8 @@ fn cases() -> Vec<Case> {
         cases.push(Case::new(RmsNorm { eps: 1e-5 }, rows, &[x(k), weight(DType::F32, 1, k)]));
         let gate = Op::from(Map(Expr::new(&[Term::In(0), Term::Silu, Term::In(1), Term::Mul])));
         cases.push(Case::new(gate, rows, &[x(k), x(k)]));
-        let cache = Operand::Values(Type::cache(DType::F16, 2, 64));
-        let attend = Attend { heads: 8, kv_heads: 2, scale: 0.125, group: 0 };
+        let cache = Operand::Values(Type::cache(0, DType::F16, 2, 64));
+        let attend = Attend { heads: 8, kv_heads: 2, scale: 0.125 };
         cases.push(Case::new(attend, rows.min(8), &[x(512), cache, cache, Operand::Rows(17)]));
     }
     cases

@@ -238,7 +238,7 @@ impl Observer {
     /// The current value at a place.
     fn value(&mut self, observed: &Observed, region: Region, offset: u64, ty: &Type, sizes: &Sizes) -> Result<Array> {
         let no_memory = |source: NoMemory| Error::NoMemory { what: "a value", source };
-        let mut value = Array::zeros(ty.dtype, ty.rows.at(sizes), ty.cols).map_err(no_memory)?;
+        let mut value = Array::of(ty, sizes).map_err(no_memory)?;
         let bytes = value.bytes().len() as u64;
         let unbound = || Error::Unbound { plan: observed.plan.name.clone(), region, bytes, bound: 0 };
         let buffer = observed.bind.buffer(region).ok_or_else(unbound)?;

@@ -1,6 +1,6 @@
 //! Made-up values, the same on every machine.
 
-use inkstone_tensor::{Array, DType, Type, fnv1a};
+use inkstone_tensor::{Array, DType, Sizes, Type, fnv1a};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone)]
@@ -41,13 +41,13 @@ impl Random {
         items
     }
 
-    /// A matrix of `rows` rows: encoded normal values, or, where a dtype can't be encoded, blocks of random bytes that
+    /// A value in a step of these sizes: encoded normal values, or, where a dtype can't be encoded, blocks of random bytes that
     /// decode to values of moderate size.
-    pub(super) fn array(&mut self, ty: &Type, rows: usize) -> Array {
+    pub(super) fn array(&mut self, ty: &Type, sizes: &Sizes) -> Array {
         let info = ty.dtype.info();
-        let mut array = Array::zeros(ty.dtype, rows, ty.cols).expect("cases are small");
+        let mut array = Array::of(ty, sizes).expect("cases are small");
         if info.encode.is_some() {
-            for r in 0..rows {
+            for r in 0..array.rows() {
                 let row: Vec<f32> = (0..ty.cols).map(|_| self.normal()).collect();
                 array.encode_row(r, &row);
             }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn made_up_values_are_finite_in_every_dtype_that_decodes() {
         for info in DTYPES.iter().filter(|i| i.decode.is_some()) {
-            let a = Random::new(1).array(&Type::new(info.dtype, Dim::N(2), 512), 2);
+            let a = Random::new(1).array(&Type::new(info.dtype, Dim::N(2), 512), &Sizes::default());
             let mut row = vec![f32::NAN; 512];
             a.decode_row(1, &mut row);
             assert!(row.iter().all(|v| v.abs() < 9.0) && row.iter().any(|v| *v != 0.0), "{}", info.name);

@@ -85,7 +85,7 @@ impl Program {
         let mut operands =
             step.ins().map(|a| self.operand(a, step, sizes, &mut states)).map(|a| a.map(|a| ins.push(a)));
         let ready = operands.try_for_each(|operand| operand);
-        let ready = ready.and_then(|()| Ok(check_indices(&step.op, view, &ins, sizes.slots)?));
+        let ready = ready.and_then(|()| Ok(check_indices(&step.op, view, &ins, sizes)?));
         if let Err(error) = ready {
             give_back(states, step.ins().zip(ins));
             return Err(error);
@@ -125,7 +125,6 @@ impl Program {
     }
 
     fn operand<'a>(&'a self, arg: &Arg, step: &Step, sizes: &Sizes, states: &mut States<'a>) -> Result<Array> {
-        let rows = arg.ty.rows.at(sizes);
         let unbound = || self.unbound(arg, sizes);
         match arg.region {
             Region::Weight(id) => {
@@ -142,11 +141,11 @@ impl Program {
                 } else {
                     memory.words()
                 };
-                Array::from_memory(arg.ty.dtype, rows, arg.ty.cols, words).ok_or_else(unbound)
+                Array::from_memory(&arg.ty, sizes, words).ok_or_else(unbound)
             }
             Region::Arena | Region::Port(_) => {
                 let no_memory = |source: NoMemory| Error::NoMemory { what: "a value", source };
-                let mut value = Array::zeros(arg.ty.dtype, rows, arg.ty.cols).map_err(no_memory)?;
+                let mut value = Array::of(&arg.ty, sizes).map_err(no_memory)?;
                 self.memory(arg.region)?.read(arg.offset as usize, value.bytes_mut())?;
                 Ok(value)
             }

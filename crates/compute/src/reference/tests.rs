@@ -5,7 +5,7 @@ use crate::plan::{Port, Region};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
 use inkstone_tensor::step::{LAST, LogitWish, ROWS, SeqStep, StepBuffer, carry};
-use inkstone_tensor::{DType, Dim, NoProgress, SharedBytes, Sizes, SourceError, Type, WeightBytes, WeightInfo};
+use inkstone_tensor::{DType, Dim, NoProgress, SharedBytes, Sizes, Slots, SourceError, Type, WeightBytes, WeightInfo};
 use smallvec::smallvec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -46,16 +46,16 @@ fn plan(slots: usize, op: Op) -> Plan {
 }
 
 fn plan_by(by: By, slots: usize, op: Op) -> Plan {
-    let mut b = PlanBuilder::new("p", Sizes { rows: ROWS_AT_ONCE, logit_rows: 1, slots });
+    let mut b = PlanBuilder::new("p", Sizes { rows: ROWS_AT_ONCE, logit_rows: 1, slots: Slots::one_group(slots) });
     let carry = b.state("carry", carry::CARRY);
-    let cache = b.state("k", Type::f32(Dim::Slots(1), COLS).state());
+    let cache = b.state("k", Type::f32(Dim::Slots { group: 0, heads: 1 }, COLS).state());
     let table = b.weight("table", Type::f32(Dim::N(VOCABULARY), COLS), Layout::FILE, Numerics::DEFINITION);
-    let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, COLS));
+    let hidden = b.port(Port::HIDDEN, Type::f32(Dim::Rows, COLS));
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
     let x = b.step(How::EVAL, Embed { by }.into(), &[rows, table], &[]).unwrap()[0];
     let outside = How { kernel: "outside", ..How::EVAL };
     b.step(outside, op, &[x, x], &[hidden]).unwrap();
-    b.step(outside, KvWrite { group: 0 }.into(), &[cache, x, rows], &[]).unwrap();
+    b.step(outside, KvWrite.into(), &[cache, x, rows], &[]).unwrap();
     b.step(How::EVAL, Advance.into(), &[carry, rows], &[]).unwrap();
     b.finish()
 }
@@ -122,7 +122,7 @@ fn steps_compute_what_their_ops_mean() {
     let mut r = rig(&engine(), plan(16, add()));
     let ticket = r.step(&[2, 5], &[3, 1]).unwrap();
     r.queue.wait(ticket).unwrap();
-    assert_eq!(r.read(Region::Port(Port::Hidden), 0, 8), [16.0, 18.0, 20.0, 22.0, 40.0, 42.0, 44.0, 46.0]);
+    assert_eq!(r.read(Region::Port(Port::HIDDEN), 0, 8), [16.0, 18.0, 20.0, 22.0, 40.0, 42.0, 44.0, 46.0]);
     r.step(&[1, 1, 1], &[3, 1]).unwrap();
     assert_eq!(r.length(), 5);
     assert_eq!(r.read(Region::State(1), 12 * COLS, 4), [8.0, 9.0, 10.0, 11.0], "position 0 is in page 3");
@@ -141,14 +141,14 @@ fn regions_run_by_their_bodies() {
     (body.inputs, body.outputs) = (vec![a, b], vec![out]);
     let mut r = rig(&engine(), plan(16, Op::Region(Arc::new(Fused { name: "triple".into(), body }))));
     r.step(&[1], &[0]).unwrap();
-    assert_eq!(r.read(Region::Port(Port::Hidden), 0, 4), [12.0, 15.0, 18.0, 21.0]);
+    assert_eq!(r.read(Region::Port(Port::HIDDEN), 0, 4), [12.0, 15.0, 18.0, 21.0]);
 }
 
 #[test]
 fn steps_without_tiles_are_not_run() {
     let mut r = rig(&engine(), plan(16, add()));
     r.step(&[], &[0]).unwrap();
-    assert_eq!((r.length(), r.read(Region::Port(Port::Hidden), 0, 1)[0]), (0, 0.0));
+    assert_eq!((r.length(), r.read(Region::Port(Port::HIDDEN), 0, 1)[0]), (0, 0.0));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn kernels_from_outside_run_where_a_plan_names_them() {
     plan.steps[3].kernel = "eval".to_owned();
     let mut r = rig(&engine, plan);
     r.step(&[1], &[0]).unwrap();
-    assert_eq!(r.read(Region::Port(Port::Hidden), 0, 4), [7.0; 4]);
+    assert_eq!(r.read(Region::Port(Port::HIDDEN), 0, 4), [7.0; 4]);
     assert_eq!(r.read(Region::State(1), 0, 4), [4.0, 5.0, 6.0, 7.0]);
 }
 
@@ -392,11 +392,11 @@ fn one_buffer_for_two_states_is_an_error() {
     let engine = engine();
     let x = plan(16, add());
     let mut body = Body::default();
-    let cache = Type::f32(Dim::Slots(1), COLS).state();
+    let cache = Type::f32(Dim::Slots { group: 0, heads: 1 }, COLS).state();
     let [a, b] = [0, 1].map(|_| body.value(cache));
     let (v, rows) = (body.value(Type::f32(Dim::Rows, COLS)), body.value(ROWS));
     let [c, d] = [0, 1].map(|_| body.value(cache));
-    let write = |from, to| Node { op: KvWrite { group: 0 }.into(), ins: smallvec![from, v, rows], outs: smallvec![to] };
+    let write = |from, to| Node { op: KvWrite.into(), ins: smallvec![from, v, rows], outs: smallvec![to] };
     body.nodes = vec![write(a, c), write(b, d)];
     (body.inputs, body.outputs) = (vec![a, b, v, rows], vec![c, d]);
     let mut builder = PlanBuilder::new("twice", x.bucket);

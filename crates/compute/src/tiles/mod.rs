@@ -60,7 +60,7 @@ impl Presence {
     fn of(step: &Step, bucket: &Sizes) -> Presence {
         match step.grid.rows {
             _ if step.grid.tiles(bucket) == 0 => Presence::Never,
-            Dim::N(_) | Dim::Slots(_) => Presence::Always,
+            Dim::N(_) | Dim::Slots { .. } => Presence::Always,
             Dim::Rows => Presence::WithRows,
             Dim::LogitRows => Presence::WithLogitRows,
         }

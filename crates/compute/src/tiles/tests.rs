@@ -6,13 +6,13 @@ use crate::{Cut, Error};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, By, Embed, Expr, GatherRows, KvWrite, Map, Term};
 use inkstone_tensor::step::{RECORDS, carry};
-use inkstone_tensor::{DType, Op, Type};
+use inkstone_tensor::{DType, Op, Slots, Type};
 use smallvec::smallvec;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: 32 };
+const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: Slots::one_group(32) };
 /// The sizes of steps: empty, only rows, both; also smaller than the bucket.
 const SIZES: [Sizes; 4] = [
     Sizes { rows: 0, logit_rows: 0, ..BUCKET },
@@ -33,20 +33,20 @@ fn plan() -> Plan {
     let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
     let mut b = PlanBuilder::new("body+head", BUCKET);
     let carry = b.state("carry", carry::CARRY);
-    let cache = Type::new(DType::F32, Dim::Slots(1), 16).state();
+    let cache = Type::new(DType::F32, Dim::Slots { group: 0, heads: 1 }, 16).state();
     let caches = [0, 1].map(|layer| [b.state(&format!("k{layer}"), cache), b.state(&format!("v{layer}"), cache)]);
     let table = b.weight("table", Type::f32(Dim::N(9), 16), Layout::FILE, Numerics::DEFINITION);
-    let hidden = b.port(Port::Hidden, Type::f32(Dim::Rows, 16));
-    let logits = b.port(Port::Logits, Type::f32(Dim::LogitRows, 16));
-    let records = b.port(Port::Records, RECORDS);
+    let hidden = b.port(Port::HIDDEN, Type::f32(Dim::Rows, 16));
+    let logits = b.port(Port::LOGITS, Type::f32(Dim::LogitRows, 16));
+    let records = b.port(Port::RECORDS, RECORDS);
     let rows = b.step(How::EVAL, BeginStep.into(), &[carry], &[]).unwrap()[0];
     let mut x = b.step(rows_only, Embed { by: By::Token }.into(), &[rows, table], &[]).unwrap()[0];
     for [k, v] in caches {
         let one = |b: &mut PlanBuilder, ins: &[Place]| b.step(cut, map(ins.len()), ins, &[]).unwrap()[0];
         let (q, key, value) = (one(&mut b, &[x]), one(&mut b, &[x]), one(&mut b, &[x]));
-        b.step(rows_only, KvWrite { group: 0 }.into(), &[k, key, rows], &[]).unwrap();
-        b.step(rows_only, KvWrite { group: 0 }.into(), &[v, value, rows], &[]).unwrap();
-        let attend = Attend { heads: 2, kv_heads: 2, scale: 1.0, group: 0 };
+        b.step(rows_only, KvWrite.into(), &[k, key, rows], &[]).unwrap();
+        b.step(rows_only, KvWrite.into(), &[v, value, rows], &[]).unwrap();
+        let attend = Attend { heads: 2, kv_heads: 2, scale: 1.0 };
         let a = b.step(rows_only, attend.into(), &[q, k, v, rows], &[]).unwrap()[0];
         x = one(&mut b, &[a, x, q]);
     }
@@ -184,7 +184,7 @@ fn every_wait_that_is_taken_out_is_missed() {
 fn a_step_without_tiles_passes_no_order_on() {
     // a (always) -> b (logit rows) -> c (always), where c also overwrites what a wrote.
     let mut b = PlanBuilder::new("p", BUCKET);
-    let records = b.port(Port::Records, RECORDS);
+    let records = b.port(Port::RECORDS, RECORDS);
     let carry = b.state("carry", carry::CARRY);
     b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
     b.step(How::EVAL, Accept.into(), &[carry, records], &[]).unwrap();
@@ -224,7 +224,7 @@ fn two_results(cut: [bool; 2]) -> Plan {
     (body.nodes, body.inputs, body.outputs) = (vec![copy(0), copy(1)], ins.into(), outs.into());
     let types = body.types.clone();
     let mut b = PlanBuilder::new("p", BUCKET);
-    let [x, y] = [(Port::Hidden, 0), (Port::Logits, 1)].map(|(port, i)| b.port(port, types[i]));
+    let [x, y] = [(Port::HIDDEN, 0), (Port::LOGITS, 1)].map(|(port, i)| b.port(port, types[i]));
     let how = How { kernel: "two", tiling: Tiling { col_block: 8, ..Tiling::WHOLE } };
     b.step(how, Op::Region(Arc::new(Fused { name: "two".into(), body })), &[x, y], &[]).unwrap();
     let mut plan = b.finish();

@@ -4,6 +4,7 @@ use super::decoded::decode_row;
 use crate::memory::ViewMut;
 use crate::tile::{Places, Tile, below, step_rows};
 use inkstone_tensor::Op;
+use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::StepError;
 
 pub(super) fn embed(tile: &mut Tile) -> Result<(), StepError> {
@@ -40,11 +41,10 @@ pub(super) fn gather_rows(tile: &mut Tile) -> Result<(), StepError> {
 
 /// One tile writes all rows: which places they are only the step says, and nobody promises that they differ.
 pub(super) fn kv_write(tile: &mut Tile) -> Result<(), StepError> {
-    let Op::KvWrite(op) = tile.op else { unreachable!("the kernel of kv_write") };
     let [x, rows] = [tile.ins[1], tile.ins[2]];
     let cache = &mut tile.outs[0];
     for (r, row) in step_rows(&rows).enumerate() {
-        let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
+        let place = Places::of(tile.step, row.seq, &cache.ty, &tile.sizes)?.at(row.position as usize)?;
         write_heads(cache, place, x.row(r));
     }
     Ok(())
@@ -59,9 +59,8 @@ pub(super) fn write_heads(cache: &mut ViewMut, place: usize, x: &[f32]) {
 }
 
 pub(super) fn history_write(tile: &mut Tile) -> Result<(), StepError> {
-    let Op::HistoryWrite(op) = tile.op else { unreachable!("the kernel of history_write") };
     for row in step_rows(&tile.ins[1]) {
-        let place = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?.at(row.position as usize)?;
+        let place = Places::of(tile.step, row.seq, &HISTORY, &tile.sizes)?.at(row.position as usize)?;
         tile.outs[0].row::<u32>(place)[0] = row.token;
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::isa::{Floats, LANES};
 use crate::memory::View;
 use crate::tile::{Places, Tile, step_rows};
 use inkstone_compute::Tiling;
-use inkstone_tensor::ops::{Attend, KvWrite, Rope};
+use inkstone_tensor::ops::{Attend, Rope};
 use inkstone_tensor::step::{Row, StepError};
 use inkstone_tensor::{Dim, Op, Type};
 use smallvec::SmallVec;
@@ -22,7 +22,7 @@ pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
     let attend = region.body.nodes.iter().find_map(|n| if let Op::Attend(op) = &n.op { Some(op) } else { None });
     let (Some(attend), [x, caches @ ..]) = (attend, outs) else { return Tiling::WHOLE };
     let heads = attend.kv_heads.max(1);
-    if caches.iter().all(|cache| cache.rows == Dim::Slots(heads)) {
+    if caches.iter().all(|cache| matches!(cache.rows, Dim::Slots { heads: n, .. } if n == heads)) {
         Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE }
     } else {
         Tiling::WHOLE
@@ -47,8 +47,6 @@ struct Parts<'a> {
     k: Heads<'a>,
     v: View<'a>,
     rows: View<'a>,
-    /// Of keys, of values.
-    writes: [&'a KvWrite; 2],
     /// The attention, which reads the rotated queries and both caches.
     attend: &'a Attend,
 }
@@ -60,7 +58,7 @@ impl<'a> Parts<'a> {
         let body = &region.body;
         let [norms @ .., q_rope, k_rope, k_write, v_write, attends] = &body.nodes[..] else { return None };
         let (Op::Rope(q), Op::Rope(k)) = (&q_rope.op, &k_rope.op) else { return None };
-        let (Op::KvWrite(keys), Op::KvWrite(values)) = (&k_write.op, &v_write.op) else { return None };
+        let (Op::KvWrite(_), Op::KvWrite(_)) = (&k_write.op, &v_write.op) else { return None };
         let Op::Attend(attend) = &attends.op else { return None };
         let [heads @ .., v, rows, k_cache, v_cache] = &body.inputs[..] else { return None };
         // The values that the rotations read, their operands, and their norms.
@@ -85,13 +83,13 @@ impl<'a> Parts<'a> {
             Heads { x: ins[from[i]], norm, rope }
         };
         let (v, rows) = (ins[ins.len() - 4], ins[ins.len() - 3]);
-        sound.then(|| Parts { q: heads(0, q), k: heads(1, k), v, rows, writes: [keys, values], attend })
+        sound.then(|| Parts { q: heads(0, q), k: heads(1, k), v, rows, attend })
     }
 }
 
 #[inline(always)]
 fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
-    let Some(Parts { q, k, v, rows, writes, attend: op }) = Parts::of(tile.op, tile.ins) else {
+    let Some(Parts { q, k, v, rows, attend: op }) = Parts::of(tile.op, tile.ins) else {
         panic!("no region of rotations, writes and attention: {}", tile.op)
     };
     let [out, keys, values] = &mut *tile.outs else { panic!("not three results") };
@@ -109,17 +107,17 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let (key, room) = floats.split_at_mut(key);
     let key = &mut key[..k_cols.len()];
     for ((r, row), turned) in all.iter().enumerate().zip(turned.chunks_exact_mut(stride)) {
-        let place = |group| Places::of(tile.step, row.seq, group, tile.sizes.slots)?.at(row.position as usize);
+        let place = Places::of(tile.step, row.seq, &keys.ty, &tile.sizes)?.at(row.position as usize)?;
         q.turn(isa, &q.x.row(r)[cols(group * k_dim)], row.position, room, turned);
         k.turn(isa, &k.x.row(r)[k_cols.clone()], row.position, room, key);
-        write_heads(keys, place(writes[0].group)?, key);
-        write_heads(values, place(writes[1].group)?, &v.row(r)[cols(v_dim)]);
+        write_heads(keys, place, key);
+        write_heads(values, place, &v.row(r)[cols(v_dim)]);
     }
     // Rows of one sequence are neighbours.
     let mut first = 0;
     while first < all.len() {
         let count = all[first..].iter().take_while(|r| r.seq == all[first].seq).count();
-        let places = Places::of(tile.step, all[first].seq, op.group, tile.sizes.slots)?;
+        let places = Places::of(tile.step, all[first].seq, &keys.ty, &tile.sizes)?;
         for (at, kv_head) in kv_heads.clone().enumerate() {
             let caches = [&*keys, &*values].map(|cache| cache.head(op.kv_heads, kv_head));
             let head = Head::new(op, caches, [k_dim, v_dim]);

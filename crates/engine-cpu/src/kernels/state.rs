@@ -2,7 +2,7 @@
 
 use crate::tile::{Places, Tile, below, step_rows};
 use inkstone_tensor::Op;
-use inkstone_tensor::ops::Score;
+use inkstone_tensor::ops::{HISTORY, Score};
 use inkstone_tensor::step::{ROWS, StepError, carry};
 
 pub(super) fn begin_step(tile: &mut Tile) -> Result<(), StepError> {
@@ -35,7 +35,7 @@ pub(super) fn sample(tile: &mut Tile) -> Result<(), StepError> {
     for r in tile.outs[0].rows.clone() {
         let row = step_rows(&rows).nth(tile.step.logits[r].row as usize);
         let Some(row) = row else { return Err(missing(tile, r)) };
-        let places = Places::of(tile.step, row.seq, op.group, tile.sizes.slots)?;
+        let places = Places::of(tile.step, row.seq, &HISTORY, &tile.sizes)?;
         let page = tile.step.header.page as usize;
         for position in (0..=row.position as usize).step_by(page) {
             places.at(position)?;

@@ -50,12 +50,12 @@ pub fn sum_rows(tile: &mut Tile) -> Result<(), StepError> {
 
 /// What plans read.
 pub fn input() -> Arg {
-    arg(Region::Port(Port::Hidden), 0, 0, false)
+    arg(Region::Port(Port::HIDDEN), 0, 0, false)
 }
 
 /// What plans write.
 pub fn output(value: u32) -> Arg {
-    arg(Region::Port(Port::Logits), 0, value, true)
+    arg(Region::Port(Port::LOGITS), 0, value, true)
 }
 
 /// Value `value` in the arena, in a place of its own.
@@ -73,7 +73,7 @@ pub fn step(kernel: &str, block: usize, args: &[Arg]) -> Step {
 
 /// A plan of these steps.
 pub fn plan(steps: Vec<Step>) -> Plan {
-    let ports = vec![(Port::Hidden, TYPE), (Port::Logits, TYPE)];
+    let ports = vec![(Port::HIDDEN, TYPE), (Port::LOGITS, TYPE)];
     let interface = Arc::new(Interface { ports, ..Interface::default() });
     let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: 0 };
     let mut plan = Plan { name: "sums".to_owned(), bucket, steps, arena_bytes: 0, interface };

@@ -224,7 +224,7 @@ fn one_buffer_for_two_regions_is_refused() {
     let hidden = bind.ports[0].1.clone();
     let prepare = |bind| engine.prepare(Arc::new(good()), bind, Exec::Steps).err().unwrap().to_string();
     let mut shared = bind.clone();
-    shared.ports = [(Port::Hidden, hidden.clone()), (Port::Logits, hidden.clone())].into();
+    shared.ports = [(Port::HIDDEN, hidden.clone()), (Port::LOGITS, hidden.clone())].into();
     assert_eq!(prepare(shared), "plan sums: hidden and logits are bound to one buffer");
     let mut shared = bind.clone();
     shared.step = hidden;

@@ -73,10 +73,10 @@ fn each_tile_has_columns_of_one_result() {
 
 /// Writes two caches.
 fn write_both() -> Op {
-    let cache = Type::f32(Dim::Slots(1), COLS).state();
+    let cache = Type::f32(Dim::Slots { group: 0, heads: 1 }, COLS).state();
     let mut body = Body::default();
     let [x, rows, a, b, c, d] = [TYPE, STEP_ROWS, cache, cache, cache, cache].map(|ty| body.value(ty));
-    let write = |from, to| Node { op: KvWrite { group: 0 }.into(), ins: smallvec![from, x, rows], outs: smallvec![to] };
+    let write = |from, to| Node { op: KvWrite.into(), ins: smallvec![from, x, rows], outs: smallvec![to] };
     body.nodes = vec![write(a, c), write(b, d)];
     (body.inputs, body.outputs) = (vec![x, rows, a, b], vec![c, d]);
     Op::Region(Arc::new(Fused { name: "write_both".to_owned(), body }))
@@ -96,16 +96,16 @@ fn fill_both(tile: &mut Tile) -> Result<(), StepError> {
 
 #[test]
 fn a_region_updates_several_states_in_place() {
-    let cache = Type::f32(Dim::Slots(1), COLS).state();
+    let cache = Type::f32(Dim::Slots { group: 0, heads: 1 }, COLS).state();
     let state = |id, value, write| {
         let (region, cut) = (Region::State(id), Cut::default());
         Arg { region, offset: 0, ty: cache, value, write, cut }
     };
-    let rows = Arg { region: Region::Port(Port::Rows), ty: STEP_ROWS, ..input() };
+    let rows = Arg { region: Region::Port(Port::ROWS), ty: STEP_ROWS, ..input() };
     let args = [input(), rows, state(0, 2, false), state(1, 3, false), state(0, 4, true), state(1, 5, true)];
     let write = Step { op: write_both(), ..step("write_both", usize::MAX, &args) };
     let slot = |name: &str| StateSlot { name: name.into(), ty: cache };
-    let ports = vec![(Port::Hidden, TYPE), (Port::Rows, STEP_ROWS)];
+    let ports = vec![(Port::HIDDEN, TYPE), (Port::ROWS, STEP_ROWS)];
     let interface = Interface { states: vec![slot("a"), slot("b")], ports, ..Interface::default() };
     let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
     let plan = Plan { interface: Arc::new(interface), bucket, ..plan(vec![write]) };
@@ -127,12 +127,12 @@ fn a_region_updates_several_states_in_place() {
 
 /// A value, and a cache that is written head by head, by tiles of so many rows.
 fn parts_plan(row_block: usize, cut: bool) -> Plan {
-    let cache = Type::cache(DType::F32, 4, COLS / 4);
+    let cache = Type::cache(0, DType::F32, 4, COLS / 4);
     let mut body = Body::default();
     let [x, rows, before, y, after] = [TYPE, STEP_ROWS, cache, TYPE, cache].map(|ty| body.value(ty));
     body.nodes = vec![
         Node { op: sum(1), ins: smallvec![x], outs: smallvec![y] },
-        Node { op: KvWrite { group: 0 }.into(), ins: smallvec![before, x, rows], outs: smallvec![after] },
+        Node { op: KvWrite.into(), ins: smallvec![before, x, rows], outs: smallvec![after] },
     ];
     (body.inputs, body.outputs) = (vec![x, rows, before], vec![y, after]);
     let op = Op::Region(Arc::new(Fused { name: "parts".to_owned(), body }));
@@ -140,12 +140,12 @@ fn parts_plan(row_block: usize, cut: bool) -> Plan {
         let cut = Cut { rows: false, cols: write && cut };
         Arg { region: Region::State(0), offset: 0, ty: cache, value, write, cut }
     };
-    let rows = Arg { region: Region::Port(Port::Rows), ty: STEP_ROWS, cut: Cut::default(), ..input() };
+    let rows = Arg { region: Region::Port(Port::ROWS), ty: STEP_ROWS, cut: Cut::default(), ..input() };
     let out = Arg { cut: Cut { rows: true, cols: true }, ..output(3) };
     let mut step = Step { op, ..step("parts", row_block, &[input(), rows, state(2, false), out, state(4, true)]) };
     (step.grid.col_block, step.grid.col_blocks) = (COLS / 4, 4);
     let states = vec![StateSlot { name: "a".into(), ty: cache }];
-    let ports = vec![(Port::Hidden, TYPE), (Port::Rows, STEP_ROWS), (Port::Logits, TYPE)];
+    let ports = vec![(Port::HIDDEN, TYPE), (Port::ROWS, STEP_ROWS), (Port::LOGITS, TYPE)];
     let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
     Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
 }
@@ -234,7 +234,7 @@ fn products_in_a_region_read_what_their_kernel_wants() {
     let args = args.map(|a| Arg { cut: Cut::default(), ..a });
     let op = Op::Region(Arc::new(Fused { name: "linear_map".to_owned(), body }));
     let product = Step { op, ..step("product", usize::MAX, &args) };
-    let ports = vec![(Port::Hidden, x), (Port::Logits, y)];
+    let ports = vec![(Port::HIDDEN, x), (Port::LOGITS, y)];
     let interface = Interface { weights: vec![slot], ports, ..Interface::default() };
     let plan = Plan { interface: Arc::new(interface), ..plan(vec![product]) };
     let kernel = |activations| {

@@ -25,19 +25,19 @@ fn attention(set: Set, dtype: DType) -> Plan {
     let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(dtype, KV_HEADS, DIM));
     let place = |region, ty, value| Arg { region, ty, value, ..input() };
     let args = [
-        place(Region::Port(Port::Hidden), x, 0),
+        place(Region::Port(Port::HIDDEN), x, 0),
         place(Region::State(0), cache, 1),
         place(Region::State(1), cache, 2),
-        place(Region::Port(Port::Rows), STEP_ROWS, 3),
+        place(Region::Port(Port::ROWS), STEP_ROWS, 3),
         Arg { ty: x, ..output(4) },
     ];
     let grid = Grid { rows: Dim::Rows, row_block: 16, col_block: usize::MAX, col_blocks: 1 };
     let args = args.map(|a| Arg { cut: grid.cut(&a.ty, a.write), ..a });
-    let op = Attend { heads: HEADS, kv_heads: KV_HEADS, scale: 0.2, group: 0 };
+    let op = Attend { heads: HEADS, kv_heads: KV_HEADS, scale: 0.2 };
     let kernel = format!("attend.{}", set.name());
     let step = Step { op: op.into(), kernel, args: args.into_iter().collect(), grid, refused: Vec::new() };
     let states = ["keys", "values"].map(|name| StateSlot { name: name.into(), ty: cache }).to_vec();
-    let ports = vec![(Port::Hidden, x), (Port::Rows, STEP_ROWS), (Port::Logits, x)];
+    let ports = vec![(Port::HIDDEN, x), (Port::ROWS, STEP_ROWS), (Port::LOGITS, x)];
     let bucket = Sizes { rows: POSITIONS.len(), logit_rows: 0, slots: PLACES };
     Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
 }

@@ -121,14 +121,14 @@ mod tests {
     /// A sample that depends on a map and reads the history, which is written behind it; and what reads the sample.
     fn graph() -> Graph {
         let t = Tracer::new("g", &test_support::Shapes(&[]));
-        let (x, rows) = (t.input(Port::Hidden, Type::f32(Dim::LogitRows, 4)), t.input(Port::Rows, ROWS));
+        let (x, rows) = (t.input(Port::HIDDEN, Type::f32(Dim::LogitRows, 4)), t.input(Port::ROWS, ROWS));
         let history = t.history();
         let logits = t.silu(x).unwrap();
-        let records = t.sample(logits, rows, &history, 0).unwrap();
-        t.keep(t.history_write(history, rows, 0).unwrap());
+        let records = t.sample(logits, rows, &history).unwrap();
+        t.keep(t.history_write(history, rows).unwrap());
         let scores = t.score(logits, records).unwrap();
-        t.output(Port::Records, records);
-        t.output(Port::Scores, scores);
+        t.output(Port::RECORDS, records);
+        t.output(Port::SCORES, scores);
         t.finish().unwrap()
     }
 

@@ -96,13 +96,13 @@ mod tests {
             ("other", DType::BF16, &[64, 64]),
         ]);
         let t = Tracer::new("g", &weights);
-        let x = t.input(Port::Hidden, Type::f32(Dim::Rows, cols));
+        let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, cols));
         let product = |name: &&str| t.linear(x, t.weight(name, cols, cols)?, None);
         let products = names.iter().map(product).collect::<Result<Vec<_>>>()?;
         let sum = products.into_iter().map(Ok).reduce(|a, b| t.add(a?, b?));
-        t.output(Port::Logits, sum.unwrap()?);
+        t.output(Port::LOGITS, sum.unwrap()?);
         let mut g = t.finish()?;
-        let buckets = [Sizes { rows: 8, logit_rows: 8, slots: 0 }];
+        let buckets = [Sizes { rows: 8, logit_rows: 8, slots: Default::default() }];
         let registry = registry();
         let (selection, _) = select(&[(&g, &buckets)], &caps, &registry)?;
         let cx = Context { caps: &caps, registry: &registry, selection: &selection, bucket: buckets[0], without: &[] };

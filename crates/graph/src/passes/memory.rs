@@ -163,18 +163,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn bucket() -> Sizes {
-        Sizes { rows: 3, logit_rows: 1, slots: 0 }
+        Sizes { rows: 3, logit_rows: 1, slots: Default::default() }
     }
 
     /// Values that outlive others: a residual over a chain.
     fn graph() -> Graph {
         let t = Tracer::new("g", &test_support::Shapes(&[]));
-        let mut x = t.silu(t.input(Port::Hidden, Type::f32(Dim::Rows, 5))).unwrap();
+        let mut x = t.silu(t.input(Port::HIDDEN, Type::f32(Dim::Rows, 5))).unwrap();
         for _ in 0..3 {
             let h = t.silu(t.silu(x).unwrap()).unwrap();
             x = t.add(x, h).unwrap();
         }
-        t.output(Port::Logits, x);
+        t.output(Port::LOGITS, x);
         t.finish().unwrap()
     }
 
@@ -197,9 +197,9 @@ mod tests {
     fn results_that_nobody_reads_have_bytes_of_their_own_while_their_op_runs() {
         for read in 0..2 {
             let t = Tracer::new("g", &test_support::Shapes(&[]));
-            let x = t.silu(t.input(Port::Hidden, Type::f32(Dim::Rows, 5))).unwrap();
+            let x = t.silu(t.input(Port::HIDDEN, Type::f32(Dim::Rows, 5))).unwrap();
             let made = t.op(test_support::both(x.ty()), &[x]).unwrap();
-            t.output(Port::Logits, t.silu(made[read]).unwrap());
+            t.output(Port::LOGITS, t.silu(made[read]).unwrap());
             let g = t.finish().unwrap();
             let (caps, registry, selection) =
                 (Caps::made_up("made-up"), test_support::registry(), Selection::default());

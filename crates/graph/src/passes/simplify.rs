@@ -95,11 +95,11 @@ mod tests {
     fn what_is_computed_twice_is_computed_once_and_what_nobody_reads_is_dropped() {
         let weights = test_support::Shapes(&[("w", DType::F32, &[4, 4]), ("unused", DType::F32, &[4, 4])]);
         let t = Tracer::new("g", &weights);
-        let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 4));
+        let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, 4));
         let (w, unused) = (t.weight("w", 4, 4).unwrap(), t.weight("unused", 4, 4).unwrap());
         let (a, b) = (t.linear(x, w, None).unwrap(), t.linear(x, w, None).unwrap());
         t.linear(t.silu(a).unwrap(), unused, None).unwrap();
-        t.output(Port::Logits, t.add(t.silu(a).unwrap(), t.silu(b).unwrap()).unwrap());
+        t.output(Port::LOGITS, t.add(t.silu(a).unwrap(), t.silu(b).unwrap()).unwrap());
         let history = t.history();
         t.keep(history);
         let (g, report) = simplified(t.finish().unwrap());
@@ -112,10 +112,10 @@ mod tests {
     fn an_op_stays_as_long_as_any_of_its_results_is_read() {
         for (read, nodes) in [(&[][..], 1), (&[0], 2), (&[1], 2), (&[0, 1], 3)] {
             let t = Tracer::new("g", &test_support::Shapes(&[]));
-            let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 4));
+            let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, 4));
             let made = t.op(test_support::both(x.ty()), &[x]).unwrap();
             let sum = read.iter().map(|i: &usize| made[*i]).reduce(|a, b| t.add(a, b).unwrap());
-            t.output(Port::Logits, t.silu(sum.unwrap_or(x)).unwrap());
+            t.output(Port::LOGITS, t.silu(sum.unwrap_or(x)).unwrap());
             assert_eq!(simplified(t.finish().unwrap()).0.body.nodes.len(), nodes, "results {read:?}");
         }
     }
@@ -123,9 +123,9 @@ mod tests {
     #[test]
     fn ops_of_other_attributes_are_not_the_same() {
         let t = Tracer::new("g", &test_support::Shapes(&[]));
-        let x = t.input(Port::Hidden, Type::f32(Dim::Rows, 4));
+        let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, 4));
         let (a, b) = (t.add(x, x).unwrap(), t.mul(x, x).unwrap());
-        t.output(Port::Logits, t.add(a, b).unwrap());
+        t.output(Port::LOGITS, t.add(a, b).unwrap());
         let (g, report) = simplified(t.finish().unwrap());
         assert_eq!((g.body.nodes.len(), report.as_str()), (3, ""));
     }

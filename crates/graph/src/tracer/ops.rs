@@ -69,16 +69,16 @@ values! {
     /// The rows whose logits are wanted; see [`GatherRows`].
     gather_rows(x: Value) = GatherRows;
     /// A token or a status a logit row; see [`Sample`].
-    sample(logits: Value, rows: Value, history: &State; group: usize) = Sample { group };
+    sample(logits: Value, rows: Value, history: &State) = Sample;
     /// Log-probabilities; see [`Score`].
     score(logits: Value, records: Value) = Score;
 }
 
 states! {
     /// Each row of `x` at the place of its position; see [`KvWrite`].
-    kv_write(x: Value, rows: Value; group: usize) = KvWrite { group };
+    kv_write(x: Value, rows: Value) = KvWrite;
     /// The token of each row at the place of its position; see [`HistoryWrite`].
-    history_write(rows: Value; group: usize) = HistoryWrite { group };
+    history_write(rows: Value) = HistoryWrite;
     /// Takes what each sequence drew; see [`Accept`].
     accept(records: Value) = Accept;
     /// Lengths grow by the rows of the step; see [`Advance`].

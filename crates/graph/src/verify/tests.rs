@@ -33,8 +33,8 @@ fn sound() -> Graph {
         nodes: vec![node(BeginStep, &[0], &[1]), node(Advance, &[0, 1], &[2]), node(square, &[3], &[4])],
         outputs: vec![v(2), v(4)],
     };
-    g.inputs = vec![carry(), Source::Port(Port::Hidden)];
-    g.outputs = vec![carry(), Source::Port(Port::Logits)];
+    g.inputs = vec![carry(), Source::Port(Port::HIDDEN)];
+    g.outputs = vec![carry(), Source::Port(Port::LOGITS)];
     g.at = vec![Location::caller(); 3];
     g
 }
@@ -162,7 +162,7 @@ fn states_come_back_under_their_own_name() {
 #[test]
 fn outputs_are_there_once() {
     let all = faults(|g| {
-        g.outputs.push(Source::Port(Port::Logits));
+        g.outputs.push(Source::Port(Port::LOGITS));
         g.body.outputs.push(v(4));
     });
     assert_eq!(all, ["output 2: %4 is an output twice", "output 2 (port logits): is an output twice"]);
@@ -171,7 +171,7 @@ fn outputs_are_there_once() {
 #[test]
 fn inputs_are_there_once() {
     let all = faults(|g| {
-        g.inputs.push(Source::Port(Port::Hidden));
+        g.inputs.push(Source::Port(Port::HIDDEN));
         g.body.types.push(Type::f32(Dim::Rows, 4));
         g.body.inputs.push(v(5));
     });
@@ -184,7 +184,7 @@ fn sources_have_their_kind_of_type() {
     assert!(
         faults(|g| g.inputs[1] = Source::State("s".into()))[0].contains("input 1 (state s): can't be f32[Rows, 4]")
     );
-    assert!(faults(|g| g.inputs[0] = Source::Port(Port::Rows))[0].contains("input 0 (port rows): can't be state"));
+    assert!(faults(|g| g.inputs[0] = Source::Port(Port::ROWS))[0].contains("input 0 (port rows): can't be state"));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn outputs_are_states_or_computed_ports() {
         ["output 1 (weight w): a weight can't be an output"]
     );
     assert_eq!(faults(|g| g.body.outputs[1] = v(3)), ["output 1 (port logits): %3 is not computed by a node"]);
-    assert!(faults(|g| g.outputs[0] = Source::Port(Port::Rows))[0].contains("output 0 (port rows): can't be state"));
-    assert_eq!(faults(|g| g.outputs[1] = Source::Port(Port::Hidden)), ["output 1 (port hidden): is also an input"]);
+    assert!(faults(|g| g.outputs[0] = Source::Port(Port::ROWS))[0].contains("output 0 (port rows): can't be state"));
+    assert_eq!(faults(|g| g.outputs[1] = Source::Port(Port::HIDDEN)), ["output 1 (port hidden): is also an input"]);
 }
 
 #[test]

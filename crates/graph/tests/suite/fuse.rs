@@ -2,13 +2,13 @@
 
 use crate::common::{self, *};
 use inkstone_compute::{Caps, Kernel, Pattern, Plan, Port, Registry, TileProgram};
-use inkstone_graph::{Compiled, Error, Kind, compile, fusions};
+use inkstone_graph::{Compiled, Error, Kind, Wants, compile, fusions};
 use inkstone_tensor::DType;
 
 fn compiled(shape: Shape, weights: &Tensors, layers: usize, registry: &Registry, without: &[&str]) -> Compiled {
     let body = shape.body(weights, layers).unwrap();
     let without: Vec<String> = without.iter().map(|name| (*name).to_owned()).collect();
-    compile(&[(Kind::Body, &body)], &Caps::made_up("made-up"), registry, SLOTS, &without).unwrap()
+    compile(&[(Kind::BODY, &body)], &Caps::made_up("made-up"), registry, SLOTS, &without).unwrap()
 }
 
 fn all() -> Vec<&'static str> {
@@ -20,7 +20,7 @@ fn all() -> Vec<&'static str> {
 fn fused_plans_are_sound() {
     for shape in SHAPES {
         let weights = shape.weights(DType::Q8_0, 2);
-        for plan in compiled(shape, &weights, 2, &fused(), &[]).plans(Kind::Body) {
+        for plan in compiled(shape, &weights, 2, &fused(), &[]).plans(Kind::BODY) {
             plan.check().unwrap();
             TileProgram::new(plan).check(plan, &plan.bucket).unwrap();
         }
@@ -29,13 +29,14 @@ fn fused_plans_are_sound() {
 
 /// The plan for few rows.
 fn decode(compiled: &Compiled) -> Plan {
-    compiled.step(1, 0, Kind::CHUNK).unwrap()
+    compiled.step(1, 0, &Wants::CHUNK.kinds()).unwrap()
 }
 
 fn steps_a_layer(shape: Shape, registry: &Registry, without: &[&str], rows: usize) -> usize {
     let weights = shape.weights(DType::Q8_0, 2);
-    let steps =
-        |layers| compiled(shape, &weights, layers, registry, without).step(rows, 0, Kind::CHUNK).unwrap().steps.len();
+    let steps = |layers| {
+        compiled(shape, &weights, layers, registry, without).step(rows, 0, &Wants::CHUNK.kinds()).unwrap().steps.len()
+    };
     steps(2) - steps(1)
 }
 
@@ -55,8 +56,8 @@ fn run(compiled: &Compiled, weights: &Tensors) -> Vec<inkstone_tensor::Array> {
     let mut seen = Vec::new();
     for parts in STEPS {
         let (rows, _, words) = words(parts);
-        machine.run(&compiled.step(rows, 0, Kind::CHUNK).unwrap(), &words);
-        seen.push(machine.ports[&Port::Hidden].clone());
+        machine.run(&compiled.step(rows, 0, &Wants::CHUNK.kinds()).unwrap(), &words);
+        seen.push(machine.ports[&Port::HIDDEN].clone());
     }
     seen.extend(compiled.interface().states.iter().map(|s| machine.state(&s.name).clone()));
     seen
@@ -91,7 +92,7 @@ fn each_fusion_off_in_turn_gives_the_same_bits() {
 fn a_fusion_that_is_not_there_is_an_error() {
     let weights = Shape::Llama.weights(DType::Q8_0, 1);
     let body = Shape::Llama.body(&weights, 1).unwrap();
-    let error = compile(&[(Kind::Body, &body)], &Caps::made_up("made-up"), &fused(), SLOTS, &["gluu".to_owned()]);
+    let error = compile(&[(Kind::BODY, &body)], &Caps::made_up("made-up"), &fused(), SLOTS, &["gluu".to_owned()]);
     let Err(error @ Error::UnknownFusion { .. }) = error else { panic!("{error:?}") };
     assert!(error.to_string().starts_with("no fusion is called gluu; there are: map, norm_glu, glu,"), "{error}");
 }
@@ -128,7 +129,7 @@ fn text_forms() {
     let weights = Shape::Llama.weights(DType::Q8_0, 1);
     let whole = compiled(Shape::Llama, &weights, 1, &fused(), &[]);
     insta::assert_snapshot!("plan_fused", decode(&whole));
-    insta::assert_snapshot!("plan_fused_chunk", whole.step(100, 0, Kind::CHUNK).unwrap());
+    insta::assert_snapshot!("plan_fused_chunk", whole.step(100, 0, &Wants::CHUNK.kinds()).unwrap());
     insta::assert_snapshot!("report_fused", whole.report());
     let some = compiled(Shape::Llama, &weights, 1, &fused(), &["norm_glu", "linear_map"]);
     insta::assert_snapshot!("plan_some_off", decode(&some));

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use inkstone_compute::{Caps, Port, Registry};
-use inkstone_graph::{Graph, Kind, State, Tracer, Value, compile, fusions};
+use inkstone_graph::{Graph, Kind, State, Tracer, Value, Wants, compile, fusions};
 use inkstone_tensor::ops::{Attend, Pairs, Rope};
 use inkstone_tensor::{Array, DType};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn graph(w: &Tensors, code: &Code) -> Graph {
     }
     states.into_iter().for_each(|s| t.keep(s));
     t.keep(t.advance(carry, rows).unwrap());
-    t.output(Port::Hidden, t.silu(*values.last().unwrap()).unwrap());
+    t.output(Port::HIDDEN, t.silu(*values.last().unwrap()).unwrap());
     t.finish().unwrap()
 }
 
@@ -76,14 +76,14 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
     let (q, k) = (t.rope(norm(q), rows, &rope).unwrap(), t.rope(norm(k), rows, &rope).unwrap());
     // Caches of their own, or those that others have written and read.
     let n = states.len();
-    let cache = |name: &str| t.cache(&format!("{name}{n}"), DType::F32, HEADS, HEAD_DIM);
+    let cache = |name: &str| t.cache(&format!("{name}{n}"), 0, DType::F32, HEADS, HEAD_DIM);
     let last = if how.is_multiple_of(3) { states.pop().zip(states.pop()) } else { None };
     let (cached, keys) = last.unwrap_or_else(|| (cache("v"), cache("k")));
     // The values may come from the turned keys.
     let v = if how.is_multiple_of(5) { k } else { v };
-    let keys = t.kv_write(keys, k, rows, 0).unwrap();
-    let cached = t.kv_write(cached, v, rows, 0).unwrap();
-    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3, group: 0 };
+    let keys = t.kv_write(keys, k, rows).unwrap();
+    let cached = t.kv_write(cached, v, rows).unwrap();
+    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3 };
     let made = t.attend(q, &keys, &cached, rows, attend).unwrap();
     states.extend([keys, cached]);
     vec![made, made, made, q, k]
@@ -91,16 +91,16 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
 
 /// What some steps leave behind, and the lines of the report.
 fn run(g: &Graph, weights: &Tensors, registry: &Registry, without: &[String]) -> (Vec<Array>, String) {
-    let compiled = compile(&[(Kind::Body, g)], &Caps::made_up("made-up"), registry, SLOTS, without).unwrap();
-    for plan in compiled.plans(Kind::Body) {
+    let compiled = compile(&[(Kind::BODY, g)], &Caps::made_up("made-up"), registry, SLOTS, without).unwrap();
+    for plan in compiled.plans(Kind::BODY) {
         plan.check().unwrap();
     }
     let mut machine = Machine::new(compiled.interface(), weights, SLOTS);
     let mut seen = Vec::new();
     for parts in &STEPS[1..3] {
         let (rows, _, words) = words(parts);
-        machine.run(&compiled.step(rows, 0, Kind::CHUNK).unwrap(), &words);
-        seen.push(machine.ports[&Port::Hidden].clone());
+        machine.run(&compiled.step(rows, 0, &Wants::CHUNK.kinds()).unwrap(), &words);
+        seen.push(machine.ports[&Port::HIDDEN].clone());
     }
     seen.extend(compiled.interface().states.iter().map(|s| machine.state(&s.name).clone()));
     (seen, compiled.report().to_string())
@@ -113,7 +113,7 @@ fn interpreted(g: &Graph, weights: &Tensors) -> Vec<Array> {
         .iter()
         .map(|parts| {
             eager.run(g, &words(parts).2);
-            eager.ports[&Port::Hidden].clone()
+            eager.ports[&Port::HIDDEN].clone()
         })
         .collect()
 }

@@ -6,4 +6,5 @@ mod fuse_random;
 mod plan;
 mod random;
 mod trace;
+mod two_models;
 mod whole_random;

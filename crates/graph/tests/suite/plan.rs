@@ -2,12 +2,11 @@
 
 use crate::common::*;
 use inkstone_compute::Caps;
-use inkstone_graph::{Compiled, Error, Graph, Kind, compile};
+use inkstone_graph::{Compiled, Error, Graph, Kind, Tracer, Wants, compile};
 use inkstone_tensor::DType;
 
 fn compiled(graphs: &[(Kind, Graph)], registry: &inkstone_compute::Registry) -> Result<Compiled, Error> {
-    let graphs: Vec<(Kind, &Graph)> = graphs.iter().map(|(kind, g)| (*kind, g)).collect();
-    compile(&graphs, &Caps::made_up("made-up"), registry, SLOTS, &[])
+    compile(graphs, &Caps::made_up("made-up"), registry, SLOTS, &[])
 }
 
 /// Runs the steps both ways and compares states and ports after each.
@@ -19,28 +18,28 @@ fn assert_plans_are_their_graphs(weights: &Tensors, kinds: &[Kind]) {
     let mut drawn = 0;
     for (i, parts) in STEPS.iter().enumerate() {
         let (rows, logit_rows, words) = words(parts);
-        let kinds = if logit_rows == 0 { Kind::CHUNK } else { kinds };
+        let kinds = if logit_rows == 0 { &Wants::CHUNK.kinds() } else { kinds };
         for (_, g) in graphs.iter().filter(|(kind, _)| kinds.contains(kind)) {
             eager.run(g, &words);
         }
         machine.run(&compiled.step(rows, logit_rows, kinds).unwrap(), &words);
         assert_eq!(machine.ports, eager.ports, "step {i}");
         eager.states.iter().for_each(|(name, array)| assert!(machine.state(name) == array, "{name} after step {i}"));
-        drawn += machine.ports.get(&inkstone_compute::Port::Records).map_or(0, |r| r.rows());
+        drawn += machine.ports.get(&inkstone_compute::Port::RECORDS).map_or(0, |r| r.rows());
     }
-    let hidden = machine.ports[&inkstone_compute::Port::Hidden].all::<f32>();
+    let hidden = machine.ports[&inkstone_compute::Port::HIDDEN].all::<f32>();
     assert!(hidden.iter().all(|x| x.is_finite() && *x != 0.0), "{hidden:?}");
-    assert!(drawn > 10 || !kinds.contains(&Kind::Select));
+    assert!(drawn > 10 || !kinds.contains(&Kind::SELECT));
 }
 
 #[test]
 fn plans_are_their_graphs_for_a_tied_model() {
-    assert_plans_are_their_graphs(&Tensors::llama(DType::Q8_0, true), Kind::DRAW);
+    assert_plans_are_their_graphs(&Tensors::llama(DType::Q8_0, true), &Wants::TOKENS.kinds());
 }
 
 #[test]
 fn plans_are_their_graphs_for_an_untied_model_with_scores() {
-    assert_plans_are_their_graphs(&Tensors::llama(DType::F32, false), Kind::DRAW_SCORED);
+    assert_plans_are_their_graphs(&Tensors::llama(DType::F32, false), &Wants::SCORES.kinds());
 }
 
 #[test]
@@ -51,8 +50,8 @@ fn every_bucket_gives_the_same_bits() {
     let (mut small, mut large) = (machine(), machine());
     for parts in &STEPS[1..] {
         let (rows, logit_rows, words) = words(parts);
-        small.run(&compiled.step(rows, logit_rows, Kind::DRAW).unwrap(), &words);
-        large.run(&compiled.step(512, 64, Kind::DRAW).unwrap(), &words);
+        small.run(&compiled.step(rows, logit_rows, &Wants::TOKENS.kinds()).unwrap(), &words);
+        large.run(&compiled.step(512, 64, &Wants::TOKENS.kinds()).unwrap(), &words);
         assert_eq!(small.ports, large.ports);
     }
 }
@@ -65,8 +64,8 @@ fn linked_plans_are_their_parts() {
         (Machine::new(compiled.interface(), &weights, SLOTS), Machine::new(compiled.interface(), &weights, SLOTS));
     for step in &STEPS[1..2] {
         let (rows, logit_rows, words) = words(step);
-        linked.run(&compiled.step(rows, logit_rows, Kind::DRAW).unwrap(), &words);
-        Kind::DRAW.iter().for_each(|k| parts.run(&compiled.step(rows, logit_rows, &[*k]).unwrap(), &words));
+        linked.run(&compiled.step(rows, logit_rows, &Wants::TOKENS.kinds()).unwrap(), &words);
+        Wants::TOKENS.kinds().iter().for_each(|k| parts.run(&compiled.step(rows, logit_rows, &[*k]).unwrap(), &words));
         assert_eq!(linked.ports, parts.ports);
     }
 }
@@ -78,13 +77,13 @@ fn steps_take_the_smallest_buckets_that_hold_them() {
         let plan = compiled.step(rows, logit_rows, kinds).unwrap();
         (plan.name, plan.bucket.rows, plan.bucket.logit_rows)
     };
-    assert_eq!(bucket(2, 1, Kind::DRAW), ("body+head+select".to_owned(), 8, 1));
-    assert_eq!(bucket(9, 0, Kind::CHUNK), ("body".to_owned(), 512, 64));
-    assert_eq!(bucket(9, 5, &[Kind::Head, Kind::Select]), ("head+select".to_owned(), 512, 8));
-    let error = |rows, logits, kinds| compiled.step(rows, logits, kinds).unwrap_err().to_string();
-    assert_eq!(error(513, 1, Kind::DRAW), "rows of a step: 513, the largest plan has room for 512");
-    assert_eq!(error(513, 1, &[Kind::Head]), "rows of a step: 513, the largest plan has room for 512");
-    assert_eq!(error(1, 65, Kind::LOGITS), "logit rows of a step: 65, the largest plan has room for 64");
+    assert_eq!(bucket(2, 1, &Wants::TOKENS.kinds()), ("body+head+select".to_owned(), 8, 1));
+    assert_eq!(bucket(9, 0, &Wants::CHUNK.kinds()), ("body".to_owned(), 512, 64));
+    assert_eq!(bucket(9, 5, &[Kind::HEAD, Kind::SELECT]), ("head+select".to_owned(), 512, 8));
+    let error = |rows, logits, kinds: &[Kind]| compiled.step(rows, logits, kinds).unwrap_err().to_string();
+    assert_eq!(error(513, 1, &Wants::TOKENS.kinds()), "rows of a step: 513, the largest plan has room for 512");
+    assert_eq!(error(513, 1, &[Kind::HEAD]), "rows of a step: 513, the largest plan has room for 512");
+    assert_eq!(error(1, 65, &Wants::LOGITS.kinds()), "logit rows of a step: 65, the largest plan has room for 64");
     assert_eq!(error(1, 1, &[]), "a step needs at least one kind of plan");
 }
 
@@ -92,11 +91,21 @@ fn steps_take_the_smallest_buckets_that_hold_them() {
 fn kinds_that_are_not_there_are_errors() {
     let graphs = llama(&Tensors::llama(DType::F32, true)).unwrap();
     let some = compiled(&graphs[..1], &reference()).unwrap();
-    let error = some.step(1, 1, Kind::LOGITS).unwrap_err().to_string();
+    let error = some.step(1, 1, &Wants::LOGITS.kinds()).unwrap_err().to_string();
     assert_eq!(error, "0 graphs of kind head were compiled, expected 1");
-    let twice = [(Kind::Body, &graphs[0].1), (Kind::Body, &graphs[1].1)];
+    let twice = [(Kind::BODY, &graphs[0].1), (Kind::BODY, &graphs[1].1)];
     let error = compile(&twice, &Caps::made_up("made-up"), &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert_eq!(error, "2 graphs of kind body were compiled, expected 1");
+}
+
+#[test]
+fn caches_in_a_group_without_places_are_errors() {
+    let weights = Tensors::default();
+    let t = Tracer::new("body", &weights);
+    t.keep(t.cache("k", 3, DType::F16, 1, 8));
+    let graphs = [(Kind::BODY, t.finish().unwrap())];
+    let error = compiled(&graphs, &reference()).unwrap_err().to_string();
+    assert_eq!(error, "graph body: state k is in layer group 3, which has no places");
 }
 
 #[test]
@@ -108,10 +117,10 @@ fn engines_without_kernels_or_buckets_are_errors() {
     assert!(error.contains("tensor blk.0.attn_q.weight (Q8_0)") && error.contains("eval (512 rows > 8)"), "{error}");
     let mut narrow = Caps::made_up("made-up");
     narrow.bindings = 3;
-    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
+    let error = compile(&[(Kind::BODY, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert!(error.contains("4 bindings > 3"), "{error}");
     narrow.rows.clear();
-    let error = compile(&[(Kind::Body, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
+    let error = compile(&[(Kind::BODY, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert_eq!(error, "engine made-up names no buckets of rows");
     let mut zero = reference();
     zero.kernels[0].tiling = |_, _| inkstone_compute::Tiling { row_block: 0, col_block: 1 };
@@ -124,7 +133,7 @@ fn compiling_twice_gives_the_same_plans() {
     let weights = Tensors::llama(DType::Q8_0, true);
     let once = || {
         let c = compiled(&llama(&weights).unwrap(), &fast()).unwrap();
-        (c.plans(Kind::Body).iter().map(|p| p.key()).collect::<Vec<_>>(), c.arena_bytes(), c.report().to_string())
+        (c.plans(Kind::BODY).iter().map(|p| p.key()).collect::<Vec<_>>(), c.arena_bytes(), c.report().to_string())
     };
     assert_eq!(once(), once());
 }
@@ -135,8 +144,8 @@ fn text_forms() {
     let graphs = llama(&weights).unwrap();
     insta::assert_snapshot!("graphs", graphs.iter().map(|(_, g)| format!("{g}\n")).collect::<String>());
     let reference = compiled(&graphs, &reference()).unwrap();
-    insta::assert_snapshot!("plan_reference", reference.step(5, 2, Kind::DRAW_SCORED).unwrap());
+    insta::assert_snapshot!("plan_reference", reference.step(5, 2, &Wants::SCORES.kinds()).unwrap());
     let fast = compiled(&graphs, &fast()).unwrap();
-    insta::assert_snapshot!("plan_fast", fast.step(5, 2, Kind::DRAW).unwrap());
+    insta::assert_snapshot!("plan_fast", fast.step(5, 2, &Wants::TOKENS.kinds()).unwrap());
     insta::assert_snapshot!("report_fast", fast.report());
 }

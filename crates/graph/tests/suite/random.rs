@@ -3,9 +3,9 @@
 
 use crate::common::*;
 use inkstone_compute::{Caps, Port, Region};
-use inkstone_graph::{Graph, Kind, Tracer, check, compile};
+use inkstone_graph::{Graph, Kind, Tracer, Wants, check, compile};
 use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
-use inkstone_tensor::{Array, DType, Dim, Type};
+use inkstone_tensor::{Array, DType, Dim, Slots, Type};
 use proptest::prelude::*;
 
 const WIDTHS: [usize; 3] = [1, 5, 32];
@@ -23,7 +23,7 @@ fn weights() -> Tensors {
 /// Instructions that pick operands among the values so far; what can't be is something else instead.
 fn graph(weights: &Tensors, code: &[(u8, usize, usize)]) -> Graph {
     let t = Tracer::new("random", weights);
-    let mut values = vec![t.input(Port::Hidden, Type::f32(Dim::Rows, 5))];
+    let mut values = vec![t.input(Port::HIDDEN, Type::f32(Dim::Rows, 5))];
     for &(op, a, b) in code {
         let (a, width) = (values[a % values.len()], WIDTHS[b % WIDTHS.len()]);
         let b = values[b % values.len()];
@@ -36,7 +36,7 @@ fn graph(weights: &Tensors, code: &[(u8, usize, usize)]) -> Graph {
         values.push(value.unwrap());
     }
     let last = *values.last().unwrap();
-    t.output(Port::Logits, t.silu(last).unwrap());
+    t.output(Port::LOGITS, t.silu(last).unwrap());
     t.finish().unwrap()
 }
 
@@ -53,23 +53,23 @@ proptest! {
     fn plans_are_their_graphs(code in prop::collection::vec(any::<(u8, usize, usize)>(), 1..40), rows in 1usize..9) {
         let weights = weights();
         let g = graph(&weights, &code);
-        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
+        let compiled = compile(&[(Kind::BODY, &g)], &Caps::made_up("made-up"), &reference(), Slots::default(), &[]).unwrap();
         let mut uniform = uniform("x");
         let x = Array::from_rows(rows, 5, |_, row| row.iter_mut().for_each(|x| *x = uniform()));
-        let (mut eager, mut machine) = (Eager::new(&weights, 0), Machine::new(compiled.interface(), &weights, 0));
-        eager.ports.insert(Port::Hidden, x.clone());
-        machine.ports.insert(Port::Hidden, x);
+        let (mut eager, mut machine) = (Eager::new(&weights, Slots::default()), Machine::new(compiled.interface(), &weights, Slots::default()));
+        eager.ports.insert(Port::HIDDEN, x.clone());
+        machine.ports.insert(Port::HIDDEN, x);
         eager.run(&g, &step(rows));
-        machine.run(&compiled.step(rows, 0, Kind::CHUNK).unwrap(), &step(rows));
-        prop_assert!(machine.ports[&Port::Logits] == eager.ports[&Port::Logits]);
+        machine.run(&compiled.step(rows, 0, &Wants::CHUNK.kinds()).unwrap(), &step(rows));
+        prop_assert!(machine.ports[&Port::LOGITS] == eager.ports[&Port::LOGITS]);
     }
 
     /// A value that is moved by a line lies on bytes that nobody wrote, that are another's, or out of the arena.
     #[test]
     fn a_value_that_is_read_elsewhere_is_found(code in prop::collection::vec(any::<(u8, usize, usize)>(), 2..40), pick: usize) {
         let g = graph(&weights(), &code);
-        let compiled = compile(&[(Kind::Body, &g)], &Caps::made_up("made-up"), &reference(), 0, &[]).unwrap();
-        let mut plan = compiled.plans(Kind::Body)[1].clone();
+        let compiled = compile(&[(Kind::BODY, &g)], &Caps::made_up("made-up"), &reference(), Slots::default(), &[]).unwrap();
+        let mut plan = compiled.plans(Kind::BODY)[1].clone();
         let mut reads: Vec<&mut u64> = plan
             .steps
             .iter_mut()

@@ -60,7 +60,7 @@ fn extra_tensors_are_ignored_and_optional_ones_found() {
 }
 
 fn x(t: &Tracer, cols: usize) -> Value {
-    t.input(Port::Hidden, Type::f32(Dim::Rows, cols))
+    t.input(Port::HIDDEN, Type::f32(Dim::Rows, cols))
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_operand_that_does_not_fit_is_an_error_at_the_line_of_the_model() {
 /// A block that several models share.
 #[track_caller]
 fn doubled(t: &Tracer, x: Value) -> Result<Value> {
-    t.add(x, t.input(Port::Logits, Type::f32(Dim::Rows, 3)))
+    t.add(x, t.input(Port::LOGITS, Type::f32(Dim::Rows, 3)))
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_state_that_is_not_given_back_is_found() {
 fn a_state_that_is_taken_twice_is_found() {
     let weights = Tensors::default();
     let t = Tracer::new("g", &weights);
-    let (a, b) = (t.cache("k", DType::F16, 1, 8), t.cache("k", DType::F32, 1, 8));
+    let (a, b) = (t.cache("k", 0, DType::F16, 1, 8), t.cache("k", 0, DType::F32, 1, 8));
     t.keep(a);
     t.keep(b);
     let message = t.finish().unwrap_err().to_string();
@@ -125,7 +125,7 @@ fn a_cache_that_cannot_be_encoded_is_refused() {
     let t = Tracer::new("g", &weights);
     let carry = t.carry();
     let rows = t.begin_step(&carry).unwrap();
-    let error = t.kv_write(t.cache("k", DType::Q2_K, 1, 256), x(&t, 256), rows, 0).unwrap_err();
+    let error = t.kv_write(t.cache("k", 0, DType::Q2_K, 1, 256), x(&t, 256), rows).unwrap_err();
     assert!(error.to_string().contains("kv_write: operand 0 is state q2_k[Slots, 256]"), "{error}");
 }
 
@@ -137,12 +137,12 @@ fn ops_that_look_at_positions_take_the_rows_of_the_step() {
     let rows = t.begin_step(&t.carry()).unwrap();
     let chosen = t.gather_rows(x(&t, 8)).unwrap();
     let rope = Rope { head_dim: 8, frequencies: [1.0].into(), magnitude: 1.0, pairs: Pairs::Halves };
-    let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, group: 0 };
-    let (k, v) = (t.cache("k", DType::F32, 1, 8), t.cache("v", DType::F32, 1, 8));
+    let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0 };
+    let (k, v) = (t.cache("k", 0, DType::F32, 1, 8), t.cache("v", 0, DType::F32, 1, 8));
     let errors = [
         t.rope(chosen, rows, &rope).unwrap_err(),
         t.attend(chosen, &k, &v, rows, attend).unwrap_err(),
-        t.kv_write(k, chosen, rows, 0).unwrap_err(),
+        t.kv_write(k, chosen, rows).unwrap_err(),
     ];
     for error in errors {
         assert!(error.to_string().contains("is f32[LogitRows, 8], expected f32[Rows, "), "{error}");
@@ -153,7 +153,7 @@ fn ops_that_look_at_positions_take_the_rows_of_the_step() {
 fn an_input_of_another_type_is_refused() {
     let weights = Tensors::default();
     let t = Tracer::new("g", &weights);
-    t.output(Port::Logits, t.silu(x(&t, 4)).unwrap());
+    t.output(Port::LOGITS, t.silu(x(&t, 4)).unwrap());
     let g = t.finish().unwrap();
     let words = inkstone_tensor::step::StepBuffer::with_capacity(4, 1, 1, 1).encode(0, 0).to_vec();
     let step = inkstone_tensor::step::StepView::new(&words).unwrap();
@@ -192,7 +192,7 @@ fn with_custom() -> Result<Graph> {
     let weights = Tensors::default();
     let t = Tracer::new("g", &weights);
     let y = t.custom(Arc::new(Increment), &[x(&t, 4)])?;
-    t.output(Port::Logits, t.map(Expr::new(&[Term::In(0), Term::In(0), Term::Mul]), &[t.quantize(y, DType::F32)?])?);
+    t.output(Port::LOGITS, t.map(Expr::new(&[Term::In(0), Term::In(0), Term::Mul]), &[t.quantize(y, DType::F32)?])?);
     t.finish()
 }
 
@@ -211,7 +211,7 @@ fn all_results_of_an_op_can_be_read() {
     let (x, line) = (x(&t, 8), line!() + 1);
     let made = t.op(parts(x.ty(), 4), &[x]).unwrap();
     assert_eq!(made.iter().map(|v| v.ty()).collect::<Vec<_>>(), [Type::f32(Dim::Rows, 2); 4]);
-    t.output(Port::Logits, t.add(made[3], made[1]).unwrap());
+    t.output(Port::LOGITS, t.add(made[3], made[1]).unwrap());
     let text = format!("{:#}", t.finish().unwrap());
     assert!(text.contains("%1 %2 %3 %4 = parts %0  ") && text.contains("= map %4 %2  "), "{text}");
     assert!(text.contains(&format!("trace.rs:{line}:")), "{text}");

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use inkstone_compute::{Caps, Port, Registry};
-use inkstone_graph::{Compiled, Graph, Kind, State, Tracer, Value, compile};
+use inkstone_graph::{Compiled, Graph, Kind, State, Tracer, Value, Wants, compile};
 use inkstone_tensor::body::ValueId;
 use inkstone_tensor::ops::Attend;
 use inkstone_tensor::{Array, DType, Dim, Op, Type};
@@ -54,7 +54,7 @@ fn graph(w: &Tensors, code: &Code, encodes: bool) -> Graph {
     let (carry, history) = (t.carry(), t.history());
     let rows = t.begin_step(&carry).unwrap();
     let tokens = t.embed(rows, t.weight("table", WIDE, WIDE).unwrap()).unwrap();
-    let ports = [(Port::Hidden, Dim::Rows, WIDE), (Port::Scores, Dim::LogitRows, NARROW)];
+    let ports = [(Port::HIDDEN, Dim::Rows, WIDE), (Port::SCORES, Dim::LogitRows, NARROW)];
     let inputs = ports.map(|(port, rows, cols)| t.input(port, Type::f32(rows, cols)));
     let values = inputs.into_iter().chain([tokens]).collect();
     let mut g = Writer { t: &t, encodes, rows, values, drawn: Vec::new(), caches: Vec::new(), history, carry };
@@ -63,12 +63,12 @@ fn graph(w: &Tensors, code: &Code, encodes: bool) -> Graph {
     }
     let Writer { values, drawn, caches, history, carry, .. } = g;
     caches.into_iter().chain([history, t.advance(carry, rows).unwrap()]).for_each(|s| t.keep(s));
-    t.output(Port::Rows, rows);
+    t.output(Port::ROWS, rows);
     // Without the inputs, which no graph gives back as they are.
     let mut newest = values.into_iter().skip(2).rev();
-    t.output(Port::Logits, newest.next().unwrap());
+    t.output(Port::LOGITS, newest.next().unwrap());
     if let Some(other) = drawn.last().copied().or_else(|| newest.next()) {
-        t.output(Port::Records, other);
+        t.output(Port::RECORDS, other);
     }
     t.finish().unwrap()
 }
@@ -123,10 +123,10 @@ impl Writer<'_, '_> {
                     _ => self.values.push(self.linear(of(a, Dim::Rows, WIDE).unwrap(), KINDS[0], how)),
                 }
             }
-            13 => self.history = t.history_write(self.history, self.rows, 0).unwrap(),
+            13 => self.history = t.history_write(self.history, self.rows).unwrap(),
             14 => {
                 let logits = self.pick(a, |ty| ty.rows == Dim::LogitRows).unwrap();
-                let records = t.sample(logits, self.rows, &self.history, 0).unwrap();
+                let records = t.sample(logits, self.rows, &self.history).unwrap();
                 self.drawn.push(records);
                 match how % 3 {
                     0 => self.carry = t.accept(self.carry, records).unwrap(),
@@ -158,13 +158,14 @@ impl Writer<'_, '_> {
 
     fn attention(&mut self, [q, k, v]: [Value; 3], how: usize) {
         let (t, n) = (self.t, self.caches.len());
-        let heads = |name: &str, dtype| t.cache(&format!("{name}{n}"), dtype, HEADS, NARROW / HEADS);
+        let group = how / 3 % 2;
+        let heads = |name: &str, dtype| t.cache(&format!("{name}{n}"), group, dtype, HEADS, NARROW / HEADS);
         // Caches of their own, or those that others have written and read.
         let last = if how.is_multiple_of(3) { self.caches.pop().zip(self.caches.pop()) } else { None };
         let (values, keys) = last.unwrap_or_else(|| (heads("v", DType::F32), heads("k", DType::F16)));
-        let keys = t.kv_write(keys, k, self.rows, 0).unwrap();
-        let values = t.kv_write(values, v, self.rows, 0).unwrap();
-        let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3, group: 0 };
+        let keys = t.kv_write(keys, k, self.rows).unwrap();
+        let values = t.kv_write(values, v, self.rows).unwrap();
+        let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3 };
         self.values.push(t.attend(q, &keys, &values, self.rows, attend).unwrap());
         self.caches.extend([keys, values]);
     }
@@ -174,19 +175,19 @@ impl Writer<'_, '_> {
 fn same(g: &Graph, meaning: &Graph, w: &Tensors, registry: &Registry) -> Result<Compiled, TestCaseError> {
     let mut caps = Caps::made_up("made-up");
     (caps.rows, caps.logit_rows) = (vec![1, 8, 16], vec![16]);
-    let compiled = compile(&[(Kind::Body, g)], &caps, registry, SLOTS, &[]);
+    let compiled = compile(&[(Kind::BODY, g)], &caps, registry, SLOTS, &[]);
     let compiled = compiled.map_err(|e| TestCaseError::fail(format!("{}: {e}", registry.engine)))?;
     let (mut eager, mut machine) = (Eager::new(w, SLOTS), Machine::new(compiled.interface(), w, SLOTS));
     for (i, parts) in STEPS[..4].iter().enumerate() {
         let (rows, logit_rows, words) = words(parts);
         let mut uniform = uniform(&format!("step {i}"));
-        for (port, rows, cols) in [(Port::Hidden, rows, WIDE), (Port::Scores, logit_rows, NARROW)] {
+        for (port, rows, cols) in [(Port::HIDDEN, rows, WIDE), (Port::SCORES, logit_rows, NARROW)] {
             let x = Array::from_rows(rows, cols, |_, row| row.iter_mut().for_each(|x| *x = uniform()));
             eager.ports.insert(port, x.clone());
             machine.ports.insert(port, x);
         }
         eager.run(meaning, &words);
-        machine.run(&compiled.step(rows, logit_rows, Kind::CHUNK).unwrap(), &words);
+        machine.run(&compiled.step(rows, logit_rows, &Wants::CHUNK.kinds()).unwrap(), &words);
         let at = format!("{}, step {i}", registry.engine);
         for (port, array) in &eager.ports {
             prop_assert!(machine.ports[port].bytes() == array.bytes(), "{at}: {port:?}\n{g}");
@@ -201,7 +202,7 @@ fn same(g: &Graph, meaning: &Graph, w: &Tensors, registry: &Registry) -> Result<
 
 /// What a compiled graph has of that which the tests are about.
 fn features(g: &Graph, compiled: &Compiled) -> BTreeSet<String> {
-    let steps = &compiled.plans(Kind::Body)[1].steps;
+    let steps = &compiled.plans(Kind::BODY)[1].steps;
     let mut features: BTreeSet<String> = steps.iter().map(|s| s.op.name().to_owned()).collect();
     let read: BTreeSet<u32> = steps.iter().flat_map(|s| s.ins()).map(|a| a.value).collect();
     for step in steps.iter().filter(|s| SEVERAL.contains(&s.op.name())) {

@@ -16,8 +16,6 @@ pub struct Attend {
     pub kv_heads: usize,
     /// The factor of scores, usually 1 / sqrt(head_dim).
     pub scale: f64,
-    /// The layer group whose page table is used.
-    pub group: usize,
 }
 
 impl OpDef for Attend {
@@ -26,28 +24,31 @@ impl OpDef for Attend {
     }
 
     fn attributes(&self) -> String {
-        let Attend { heads, kv_heads, scale, group } = self;
-        format!("heads {heads}/{kv_heads}, scale {scale}, group {group}")
+        let Attend { heads, kv_heads, scale } = self;
+        format!("heads {heads}/{kv_heads}, scale {scale}")
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
         ins.count(4, 4)?;
         let (heads, kv_heads) = (self.heads, self.kv_heads);
-        let split = heads > 0 && kv_heads > 0 && heads % kv_heads == 0 && self.group < GROUPS;
+        let split = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
         let q =
             ins.some(0, &format!("f32[Rows, {heads} heads]"), |q| q.rows == Dim::Rows && split && q.cols % heads == 0)?;
         ins.f32(0)?;
         let head_dim = q.cols / heads;
+        let is_cache = |t: &Type, group| group < GROUPS && t.state && t.dtype.info().decode.is_some();
         // Values of a KV head in a cache, each of whose rows has one or several of them.
         let dim = |t: &Type| match t.rows {
-            Dim::Slots(n) if n > 0 && kv_heads % n == 0 && t.state && t.dtype.info().decode.is_some() => {
+            Dim::Slots { heads: n, group } if n > 0 && kv_heads % n == 0 && is_cache(t, group) => {
                 let heads = kv_heads / n;
                 t.cols.is_multiple_of(heads).then_some(t.cols / heads)
             }
             _ => None,
         };
-        ins.some(1, &format!("a cache of {kv_heads} heads of {head_dim} keys"), |k| dim(k) == Some(head_dim))?;
-        let v = ins.some(2, &format!("a cache of {kv_heads} heads"), |v| dim(v).is_some())?;
+        let keys = format!("a cache of {kv_heads} heads of {head_dim} keys");
+        let group = ins.some(1, &keys, |k| dim(k) == Some(head_dim))?.rows.group();
+        let values = format!("a cache of {kv_heads} heads in layer group {group}");
+        let v = ins.some(2, &values, |v| dim(v).is_some() && v.rows.group() == group)?;
         ins.is(3, ROWS)?;
         Ok(Types::from_slice(&[Type::f32(q.rows, dim(&v).unwrap_or_default().saturating_mul(heads))]))
     }
@@ -111,7 +112,7 @@ impl Attend {
         let mut values = zeros::<f32>(reach.saturating_mul(lie.heads * cache.cols()));
         for (i, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
             let (t, head) = (i / lie.heads, i % lie.heads);
-            cache.decode_row(lie.row(head, step.place(seq as usize, self.group, t)), row);
+            cache.decode_row(lie.row(head, step.place(seq as usize, cache.group(), t)), row);
         }
         values
     }

@@ -7,18 +7,11 @@ use crate::{Dim, Sizes, Type};
 /// `(cache, x, rows) -> cache`: the heads of each row of x, encoded in the cache's dtype, at the place of its position. A
 /// cache holds the keys or the values of one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KvWrite {
-    /// The layer group whose page table is used.
-    pub group: usize,
-}
+pub struct KvWrite;
 
 impl OpDef for KvWrite {
     fn name(&self) -> &'static str {
         "kv_write"
-    }
-
-    fn attributes(&self) -> String {
-        format!("group {}", self.group)
     }
 
     fn consumes(&self) -> Consumed {
@@ -32,8 +25,9 @@ impl OpDef for KvWrite {
         let fits = |c: &Type| {
             let info = c.dtype.info();
             let codec = info.encode.is_some() && info.decode.is_some();
-            let heads = matches!(c.rows, Dim::Slots(n) if n > 0 && n.checked_mul(c.cols) == Some(x.cols));
-            c.state && codec && heads && self.group < GROUPS
+            let heads = matches!(c.rows, Dim::Slots { group, heads: n }
+                if group < GROUPS && n > 0 && n.checked_mul(c.cols) == Some(x.cols));
+            c.state && codec && heads
         };
         let cache = ins.some(0, &format!("a state [heads Slots, {} / heads] that can be encoded", x.cols), fits)?;
         ins.is(2, ROWS)?;
@@ -46,7 +40,7 @@ impl OpDef for KvWrite {
         let heads = x.cols() / cache.cols();
         let lie = Cache { heads, slots: cache.rows() / heads };
         for (r, row) in positions.enumerate() {
-            let place = step.place(row.seq as usize, self.group, row.position as usize);
+            let place = step.place(row.seq as usize, cache.group(), row.position as usize);
             for (head, x) in x.row(r).chunks_exact(cache.cols()).enumerate() {
                 cache.encode_row(lie.row(head, place), x);
             }

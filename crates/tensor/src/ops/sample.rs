@@ -3,24 +3,17 @@ use super::one;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::sampling::{Workspace, sample_in};
 use crate::step::record::Record;
-use crate::step::{self, GROUPS, RECORDS, ROWS, Row, Sampler, StepView};
+use crate::step::{self, RECORDS, ROWS, Row, Sampler, StepView};
 use crate::{Array, Dim, NoMemory, Sizes, Type};
 
 /// `(logits, rows, history) -> records`: a token or a status for each logit row, by the chain that the step carries for
 /// its sequence ([`crate::sampling`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// The layer group whose page table the history uses.
-    pub group: usize,
-}
+pub struct Sample;
 
 impl OpDef for Sample {
     fn name(&self) -> &'static str {
         "sample"
-    }
-
-    fn attributes(&self) -> String {
-        format!("group {}", self.group)
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
@@ -28,7 +21,7 @@ impl OpDef for Sample {
         ins.f32(0)?;
         ins.some(0, "f32[LogitRows, vocabulary]", |l| l.rows == Dim::LogitRows)?;
         ins.is(1, ROWS)?;
-        ins.some(2, "a history (state u32[Slots, 1])", |h| *h == HISTORY && self.group < GROUPS)?;
+        ins.some(2, "a history (state u32[Slots, 1])", |h| *h == HISTORY)?;
         Ok(Types::from_slice(&[RECORDS]))
     }
 
@@ -71,7 +64,7 @@ impl Sample {
         if ids.try_reserve(position + 1).is_err() {
             NoMemory { bytes: 4 * (position as u64 + 1) }.unwind();
         }
-        ids.extend((0..=position).map(|p| history[step.place(seq, self.group, p)]));
+        ids.extend((0..=position).map(|p| history[step.place(seq, HISTORY.rows.group(), p)]));
         let draw = sampler.draw_after(position);
         sample_in(workspace, logits, ids, sampler.generated_from, sampler.chain, draw)
             .map_or_else(Record::from, Record::Token)

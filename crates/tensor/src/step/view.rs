@@ -4,7 +4,7 @@ use super::{
     GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS,
     SEQS, Seq,
 };
-use crate::Sizes;
+use crate::{Sizes, Slots};
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
 
 /// The reason why words are not a step buffer.
@@ -112,8 +112,8 @@ impl<'a> StepView<'a> {
         Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers })
     }
 
-    /// True counts of this step; `slots` is the cache's size.
-    pub fn sizes(&self, slots: usize) -> Sizes {
+    /// True counts of this step; `slots` are the places of the caches.
+    pub fn sizes(&self, slots: Slots) -> Sizes {
         Sizes { rows: self.header.rows as usize, logit_rows: self.header.logit_rows as usize, slots }
     }
 

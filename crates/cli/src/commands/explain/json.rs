@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
             key: format!("{:016x}", e.plan.key()),
             rows: e.sizes.rows,
             logit_rows: e.sizes.logit_rows,
-            cached_tokens: e.sizes.slots,
+            cached_tokens: e.sizes.slots.of(0),
             arena_bytes: e.plan.arena_bytes,
         },
         steps: e.steps.iter().map(Step::from).collect(),

@@ -9,14 +9,15 @@ use crate::args::ExplainArgs;
 use crate::signals::Signals;
 use crate::terminal::printable;
 use crate::{Error, output};
+use inkstone::graph::Wants;
 use std::io::Write;
 
 pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error> {
     let model = open::model(&args.source()?, open::options(&args.engine, CHUNK), signals)?;
     let mut out = output::stdout();
     if args.graph {
-        let graph = model.graph();
-        for graph in [&graph.body, &graph.head, &graph.select] {
+        for kind in Wants::TOKENS.kinds() {
+            let Some(graph) = model.graph().graph(kind) else { continue };
             write!(out, "{}", printable(&graph.to_string()))?;
         }
     } else {

@@ -70,7 +70,7 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     let (bytes, flops) = (figure(sum(|s| s.bytes) as f64, "B"), figure(sum(|s| s.flops) as f64, ""));
     let (rows, steps) = (counted(e.sizes.rows as u64, "row"), counted(e.steps.len() as u64, "step"));
     writeln!(out, "plan    {}: {rows}, {steps}; {bytes}, {flops} flops", e.plan.name)?;
-    writeln!(out, "        bytes and flops with {} in the cache", counted(e.sizes.slots as u64, "token"))
+    writeln!(out, "        bytes and flops with {} in the cache", counted(e.sizes.slots.of(0) as u64, "token"))
 }
 
 /// Prints the report of the passes.

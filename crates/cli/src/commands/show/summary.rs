@@ -61,10 +61,10 @@ fn unusable(gguf: &Gguf, tensor: &TensorInfo) -> Option<String> {
 /// Traces the model, as `run` does.
 fn unused(gguf: &Arc<Gguf>) -> Result<Vec<&str>, String> {
     let model = ModelGraph::open(gguf.clone(), KvFormats::default()).map_err(|e| e.to_string())?;
-    let graphs = [&model.body, &model.head, &model.select];
-    let used: HashSet<&str> = graphs
+    let used: HashSet<&str> = model
+        .graphs
         .iter()
-        .flat_map(|graph| graph.inputs())
+        .flat_map(|(_, graph)| graph.inputs())
         .filter_map(|(source, _)| match source {
             Source::Weight(name) => Some(&**name),
             _ => None,

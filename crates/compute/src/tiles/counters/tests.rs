@@ -1,8 +1,9 @@
 use super::*;
 use crate::plan::Grid;
 use inkstone_tensor::Dim;
+use inkstone_tensor::Slots;
 
-const BUCKET: Sizes = Sizes { rows: 10, logit_rows: 0, slots: 0 };
+const BUCKET: Sizes = Sizes { rows: 10, logit_rows: 0, slots: Slots::one_group(0) };
 
 /// Steps with a tile a row, each waiting for the one before it.
 fn chain(steps: usize) -> TileProgram {

@@ -56,7 +56,7 @@ fn body<I: Floats>(isa: I, tile: &mut Tile) -> Result<(), StepError> {
     let mut from = 0;
     while from < all.len() {
         let count = all[from..].iter().take_while(|r| r.seq == all[from].seq).count();
-        let places = Places::of(tile.step, all[from].seq, op.group, tile.sizes.slots)?;
+        let places = Places::of(tile.step, all[from].seq, &k.ty, &tile.sizes)?;
         let first = tile.rows.start + from;
         for kv_head in kv_heads.clone() {
             let cols = |dim: usize| kv_head * dim..(kv_head + 1) * dim;

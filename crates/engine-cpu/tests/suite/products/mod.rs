@@ -55,9 +55,9 @@ impl Way<'_> {
             Arg { region, offset: 0, ty, value, write, cut }
         };
         let args = [
-            arg(Region::Port(Port::Hidden), x, 0, false),
+            arg(Region::Port(Port::HIDDEN), x, 0, false),
             arg(Region::Weight(0), w, 1, false),
-            arg(Region::Port(Port::Logits), y, 2, true),
+            arg(Region::Port(Port::LOGITS), y, 2, true),
         ];
         let col_blocks = weight.rows.div_ceil(self.columns);
         let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: self.columns, col_blocks };
@@ -66,7 +66,7 @@ impl Way<'_> {
         let interface = Interface {
             weights: vec![WeightSlot { name: "w".into(), ty: w, layout: self.layout, numerics }],
             states: vec![],
-            ports: vec![(Port::Hidden, x), (Port::Logits, y)],
+            ports: vec![(Port::HIDDEN, x), (Port::LOGITS, y)],
         };
         let bucket = Sizes { rows, logit_rows: 0, slots: 0 };
         Plan { name: "product".to_owned(), bucket, steps: vec![step], arena_bytes: 0, interface: Arc::new(interface) }

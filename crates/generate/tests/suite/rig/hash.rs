@@ -34,14 +34,13 @@ pub(super) fn kernel() -> Kernel {
     Kernel::by_definition("hash", Pattern::Named("sample"), Arc::new(records as ReferenceKernel))
 }
 
-fn records(op: &Op, step: &StepView, ins: Arrays) -> Arrays {
-    let Op::Sample(sample) = op else { panic!("the kernel of sample gets {op:?}") };
+fn records(_: &Op, step: &StepView, ins: Arrays) -> Arrays {
     let (rows, history) = (step::rows(ins[1].all()).collect::<Vec<Row>>(), ins[2].all::<u32>());
     let record = |row: Row| {
         let seq = row.seq as usize;
         let Some(words) = step.sampler(seq) else { return Record::None };
         let sampler = Sampler::decode(words).expect("a sampler");
-        let tokens = (0..=row.position as usize).map(|p| history[step.place(seq, sample.group, p)]);
+        let tokens = (0..=row.position as usize).map(|p| history[step.place(seq, ins[2].group(), p)]);
         if failing(sampler.seed) == Some(sampler.draw_after(row.position as usize).index) {
             return Record::NanLogits;
         }

@@ -6,7 +6,7 @@ use inkstone_compute::conformance::Delayed;
 use inkstone_compute::{Engine, EngineOptions, Engines};
 use inkstone_generate::{Generator, Options, Result, RunConfig};
 use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};
-use inkstone_graph::{Graph, Port, Tracer};
+use inkstone_graph::{Graph, Kind, Port, Tracer};
 use inkstone_model::{KvFormats, ModelGraph};
 use inkstone_tensor::{DType, Dim, Type, WeightSource};
 use inkstone_text::Tokenizer;
@@ -183,27 +183,29 @@ fn file() -> Arc<Gguf> {
 
 /// The graphs of the file, without the layer and the norms.
 fn graphs(file: Arc<Gguf>) -> ModelGraph {
-    let model = ModelGraph::open(file.clone(), KvFormats::default()).expect("a sound model");
+    let mut model = ModelGraph::open(file.clone(), KvFormats::default()).expect("a sound model");
     assert_eq!(model.config.vocab, VOCAB);
     let (body, head) = (body(&*file).expect("a sound body"), head(&*file).expect("a sound head"));
-    ModelGraph { body, head, ..model }
+    model.set_graph(Kind::BODY, body);
+    model.set_graph(Kind::HEAD, head);
+    model
 }
 
 fn body(source: &dyn WeightSource) -> inkstone_graph::Result<Graph> {
     let t = Tracer::new("body", source);
     let carry = t.carry();
     let rows = t.begin_step(&carry)?;
-    t.keep(t.history_write(t.history(), rows, 0)?);
+    t.keep(t.history_write(t.history(), rows)?);
     let x = t.embed(rows, t.weight("token_embd.weight", VOCAB, WIDTH)?)?;
     t.keep(t.advance(carry, rows)?);
-    t.output(Port::Rows, rows);
-    t.output(Port::Hidden, x);
+    t.output(Port::ROWS, rows);
+    t.output(Port::HIDDEN, x);
     t.finish()
 }
 
 fn head(source: &dyn WeightSource) -> inkstone_graph::Result<Graph> {
     let t = Tracer::new("head", source);
-    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, WIDTH)))?;
-    t.output(Port::Logits, t.linear(x, t.weight("output.weight", VOCAB, WIDTH)?, None)?);
+    let x = t.gather_rows(t.input(Port::HIDDEN, Type::f32(Dim::Rows, WIDTH)))?;
+    t.output(Port::LOGITS, t.linear(x, t.weight("output.weight", VOCAB, WIDTH)?, None)?);
     t.finish()
 }

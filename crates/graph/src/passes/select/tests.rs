@@ -7,7 +7,7 @@ const PANEL: Layout = Layout("panel16");
 const Q8: Numerics = Numerics("q8");
 
 fn buckets() -> [Sizes; 2] {
-    [1, 512].map(|rows| Sizes { rows, logit_rows: rows.min(64), slots: 64 })
+    [1, 512].map(|rows| Sizes { rows, logit_rows: rows.min(64), slots: inkstone_tensor::Slots::one_group(64) })
 }
 
 /// A tied embedding, another matrix, a norm and a bias, in two graphs.
@@ -19,14 +19,14 @@ fn graphs() -> [Graph; 2] {
         ("bias", DType::F32, &[32]),
     ]);
     let t = Tracer::new("body", &weights);
-    let rows = t.input(Port::Rows, ROWS);
+    let rows = t.input(Port::ROWS, ROWS);
     let x = t.embed(rows, t.weight("embd", 50, 32).unwrap()).unwrap();
     let x = t.rms_norm(x, t.vector("norm", 32).unwrap(), 1e-5).unwrap();
-    t.output(Port::Hidden, t.linear(x, t.weight("w", 32, 32).unwrap(), t.vector("bias", 32).unwrap()).unwrap());
+    t.output(Port::HIDDEN, t.linear(x, t.weight("w", 32, 32).unwrap(), t.vector("bias", 32).unwrap()).unwrap());
     let body = t.finish().unwrap();
     let t = Tracer::new("head", &weights);
-    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, 32))).unwrap();
-    t.output(Port::Logits, t.linear(x, t.weight("embd", 50, 32).unwrap(), None).unwrap());
+    let x = t.gather_rows(t.input(Port::HIDDEN, Type::f32(Dim::Rows, 32))).unwrap();
+    t.output(Port::LOGITS, t.linear(x, t.weight("embd", 50, 32).unwrap(), None).unwrap());
     [body, t.finish().unwrap()]
 }
 
@@ -96,13 +96,13 @@ fn ids_are_those_of_the_first_graph_that_names_them() {
     let s = chosen(vec![kernel("l", "linear", BOTH, Q8), kernel("e", "embed", BOTH, Q8)]).unwrap();
     let names: Vec<&str> = s.interface().weights.iter().map(|w| &*w.name).collect();
     assert_eq!(names, ["embd", "norm", "w", "bias"]);
-    assert_eq!(s.interface().port(Port::Hidden), Some(Type::f32(Dim::Rows, 32)));
+    assert_eq!(s.interface().port(Port::HIDDEN), Some(Type::f32(Dim::Rows, 32)));
 }
 
 #[test]
 fn graphs_that_disagree_are_refused() {
     let t = Tracer::new("other", &test_support::Shapes(&[]));
-    t.output(Port::Logits, t.silu(t.input(Port::Hidden, Type::f32(Dim::Rows, 16))).unwrap());
+    t.output(Port::LOGITS, t.silu(t.input(Port::HIDDEN, Type::f32(Dim::Rows, 16))).unwrap());
     let other = t.finish().unwrap();
     let [body, _] = graphs();
     let all: [Buckets; 2] = [(&body, &buckets()), (&other, &buckets())];

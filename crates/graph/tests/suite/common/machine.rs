@@ -6,13 +6,13 @@ use inkstone_graph::Source;
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::step::carry::{CARRY, LEFT, word};
 use inkstone_tensor::step::{SEQS, StepView};
-use inkstone_tensor::{Array, Sizes};
+use inkstone_tensor::{Array, Sizes, Slots};
 use std::collections::BTreeMap;
 
-fn state(name: &str, ty: &Type, slots: usize) -> Array {
+fn state(name: &str, ty: &Type, slots: Slots) -> Array {
     let sizes = Sizes { slots, ..Sizes::default() };
-    let mut array = Array::zeros(ty.dtype, ty.rows.at(&sizes), ty.cols).unwrap();
-    if name == "carry" {
+    let mut array = Array::of(ty, &sizes).unwrap();
+    if name.ends_with("carry") {
         assert!(array.is_of(&CARRY));
         (0..SEQS).for_each(|slot| array.all_mut::<u32>()[word(LEFT, slot)] = 100);
     }
@@ -26,13 +26,13 @@ fn weight(w: &Tensors, name: &str, ty: &Type) -> Array {
 /// States and ports by name.
 pub struct Eager<'w> {
     weights: &'w Tensors,
-    slots: usize,
+    slots: Slots,
     pub states: BTreeMap<String, Array>,
     pub ports: BTreeMap<Port, Array>,
 }
 
 impl<'w> Eager<'w> {
-    pub fn new(weights: &'w Tensors, slots: usize) -> Eager<'w> {
+    pub fn new(weights: &'w Tensors, slots: Slots) -> Eager<'w> {
         Eager { weights, slots, states: BTreeMap::new(), ports: BTreeMap::new() }
     }
 
@@ -64,11 +64,11 @@ pub struct Machine {
     pub ports: BTreeMap<Port, Array>,
     arena: Vec<u8>,
     interface: Arc<Interface>,
-    slots: usize,
+    slots: Slots,
 }
 
 impl Machine {
-    pub fn new(interface: &Arc<Interface>, weights: &Tensors, slots: usize) -> Machine {
+    pub fn new(interface: &Arc<Interface>, weights: &Tensors, slots: Slots) -> Machine {
         Machine {
             weights: interface.weights.iter().map(|w| weight(weights, &w.name, &w.ty)).collect(),
             states: interface.states.iter().map(|s| Some(state(&s.name, &s.ty, slots))).collect(),

@@ -32,8 +32,8 @@ const EPS: f32 = 1e-5;
 /// Its graphs. The head is tied if there is no `output.weight`; keys are kept in f16, values in f32.
 pub fn llama(w: &dyn WeightSource) -> Result<Vec<(Kind, Graph)>> {
     let select = |name, scored| select(w, name, scored);
-    let select = [(Kind::Select, select("select", false)?), (Kind::Scored, select("scored", true)?)];
-    Ok([(Kind::Body, body(w)?), (Kind::Head, head(w)?)].into_iter().chain(select).collect())
+    let select = [(Kind::SELECT, select("select", false)?), (Kind::SELECT_SCORED, select("scored", true)?)];
+    Ok([(Kind::BODY, body(w)?), (Kind::HEAD, head(w)?)].into_iter().chain(select).collect())
 }
 
 /// Tokens to hidden rows.
@@ -41,14 +41,14 @@ pub fn body(w: &dyn WeightSource) -> Result<Graph> {
     let t = Tracer::new("body", w);
     let carry = t.carry();
     let rows = t.begin_step(&carry)?;
-    t.keep(t.history_write(t.history(), rows, 0)?);
+    t.keep(t.history_write(t.history(), rows)?);
     let mut x = t.embed(rows, t.weight("token_embd.weight", VOCAB, WIDTH)?)?;
     for layer in 0..LAYERS {
         x = block(&t, layer, x, rows)?;
     }
     t.keep(t.advance(carry, rows)?);
-    t.output(Port::Rows, rows);
-    t.output(Port::Hidden, x);
+    t.output(Port::ROWS, rows);
+    t.output(Port::HIDDEN, x);
     t.finish()
 }
 
@@ -67,10 +67,10 @@ fn block(t: &Tracer, layer: usize, x: Value, rows: Value) -> Result<Value> {
     let q = t.rope(t.linear(h, matrix("attn_q", q_cols, WIDTH)?, bias("attn_q", q_cols)?)?, rows, &rope)?;
     let k = t.rope(t.linear(h, matrix("attn_k", kv_cols, WIDTH)?, None)?, rows, &rope)?;
     let v = t.linear(h, matrix("attn_v", kv_cols, WIDTH)?, None)?;
-    let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), DType::F16, KV_HEADS, HEAD_DIM), k, rows, 0)?;
-    let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), DType::F32, KV_HEADS, HEAD_DIM), v, rows, 0)?;
+    let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
+    let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
     let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, group: 0 })?;
+    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
     t.keep(k);
     t.keep(v);
     let x = t.add(x, t.linear(a, matrix("attn_output", WIDTH, q_cols)?, None)?)?;
@@ -84,25 +84,25 @@ fn block(t: &Tracer, layer: usize, x: Value, rows: Value) -> Result<Value> {
 /// Chosen rows to logits.
 fn head(w: &dyn WeightSource) -> Result<Graph> {
     let t = Tracer::new("head", w);
-    let x = t.gather_rows(t.input(Port::Hidden, Type::f32(Dim::Rows, WIDTH)))?;
+    let x = t.gather_rows(t.input(Port::HIDDEN, Type::f32(Dim::Rows, WIDTH)))?;
     let h = t.rms_norm(x, t.vector("output_norm.weight", WIDTH)?, EPS)?;
     let name = if t.has("output.weight") { "output.weight" } else { "token_embd.weight" };
-    t.output(Port::Logits, t.linear(h, t.weight(name, VOCAB, WIDTH)?, None)?);
+    t.output(Port::LOGITS, t.linear(h, t.weight(name, VOCAB, WIDTH)?, None)?);
     t.finish()
 }
 
 /// Logits to records.
 fn select(w: &dyn WeightSource, name: &str, scored: bool) -> Result<Graph> {
     let t = Tracer::new(name, w);
-    let logits = t.input(Port::Logits, Type::f32(Dim::LogitRows, VOCAB));
+    let logits = t.input(Port::LOGITS, Type::f32(Dim::LogitRows, VOCAB));
     let history = t.history();
-    let records = t.sample(logits, t.input(Port::Rows, ROWS), &history, 0)?;
+    let records = t.sample(logits, t.input(Port::ROWS, ROWS), &history)?;
     t.keep(history);
     if scored {
-        t.output(Port::Scores, t.score(logits, records)?);
+        t.output(Port::SCORES, t.score(logits, records)?);
     }
     t.keep(t.accept(t.carry(), records)?);
-    t.output(Port::Records, records);
+    t.output(Port::RECORDS, records);
     t.finish()
 }
 

@@ -72,14 +72,14 @@ impl Shape {
         let t = Tracer::new("body", w);
         let carry = t.carry();
         let rows = t.begin_step(&carry)?;
-        t.keep(t.history_write(t.history(), rows, 0)?);
+        t.keep(t.history_write(t.history(), rows)?);
         let mut x = t.embed(rows, t.weight("token_embd.weight", VOCAB, WIDTH)?)?;
         for layer in 0..layers {
             x = Layer { t: &t, shape: self, layer }.run(x, rows)?;
         }
         t.keep(t.advance(carry, rows)?);
-        t.output(Port::Rows, rows);
-        t.output(Port::Hidden, x);
+        t.output(Port::ROWS, rows);
+        t.output(Port::HIDDEN, x);
         t.finish()
     }
 }
@@ -131,10 +131,10 @@ impl Layer<'_, '_> {
     fn run(&self, x: Value, rows: Value) -> Result<Value> {
         let t = self.t;
         let [q, k, v] = self.qkv(self.norm("attn_norm", x)?, rows)?;
-        let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), DType::F16, KV_HEADS, HEAD_DIM), k, rows, 0)?;
-        let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), DType::F32, KV_HEADS, HEAD_DIM), v, rows, 0)?;
+        let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
+        let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
         let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, group: 0 })?;
+        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
         t.keep(k);
         t.keep(v);
         let x = t.add(x, self.dense("attn_output", a)?)?;

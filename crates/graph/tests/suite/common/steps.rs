@@ -1,10 +1,11 @@
 //! Steps to run a model for: ragged, with draws.
 
+use inkstone_tensor::Slots;
 use inkstone_tensor::sampling::{Chain, Stage};
 use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep, StepBuffer};
 
-/// Places in a cache.
-pub const SLOTS: usize = 64;
+/// Places in the caches of two layer groups.
+pub const SLOTS: Slots = Slots::new([64, 72, 0, 0]);
 
 /// Slot, tokens, whose logits.
 pub type Part = (usize, &'static [u32], LogitWish);
@@ -20,13 +21,15 @@ pub const STEPS: &[&[Part]] = &[
 
 /// Rows, logit rows and the step buffer of some parts.
 pub fn words(parts: &[Part]) -> (usize, usize, Vec<u32>) {
-    let table = |slot: usize| -> Vec<u32> { (0..4).map(|i| ((slot * 5 + i * 7) % 16) as u32).collect() };
+    // Pages of both groups, which have 16 and 18.
+    let pages = |slot: usize, all: usize| -> Vec<u32> { (0..4).map(|i| ((slot * 5 + i * 7) % all) as u32).collect() };
     let (mut buffer, mut sampler) = (StepBuffer::with_capacity(4, 64, 64, 64), Vec::new());
     let chain = Chain(vec![Stage::Frequency(0.5), Stage::Temperature(0.8), Stage::TopK(20)]);
     Sampler::encode(11, 3, &chain, &mut sampler);
     for (slot, tokens, logits) in parts {
-        let table = table(*slot);
-        buffer.push(&SeqStep { slot: *slot, tokens, tables: &[&table], logits: *logits, sampler: Some(&sampler) });
+        let tables = [pages(*slot, 16), pages(*slot, 18)];
+        let tables = tables.each_ref().map(|t| &t[..]);
+        buffer.push(&SeqStep { slot: *slot, tokens, tables: &tables, logits: *logits, sampler: Some(&sampler) });
     }
     let (rows, logits) = (buffer.rows(), buffer.logits().len());
     (rows, logits, buffer.encode(0, logits).to_vec())
