@@ -175,6 +175,7 @@ fn of_graph() -> Rows {
         Invalid { graph, faults } => Engine;
         Input { source_name, found, expected } => Engine;
         Disagree { what, first, graph, second } => Engine;
+        NoPlaces { graph, state, group } => Engine;
         Unserved { what, engine, reasons } => Unsupported;
         Activations { kernel, dtype = DType::F16, op, mismatch = mismatch() } => Engine;
         Tiling { kernel, op, rows, cols } => Engine;

@@ -1,5 +1,6 @@
 //! docs/extending.md is followed with everything that there is: each file that its lists name is there, and each line
-//! that they ask for is in it, for every op, kernel, fusion, format, architecture, engine, pre-tokenizer and filter. Code that the page
+//! that they ask for is in it, for every op, kernel, fusion, format, section, port, kind of graph, architecture,
+//! engine, pre-tokenizer and filter. Code that the page
 //! shows is that of the file it names.
 
 use inkstone::compute::{Engine, EngineOptions, Pattern};
@@ -39,6 +40,18 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
     let table = read("crates/template/src/filters/mod.rs");
     let filters =
         table.split("row(\"").skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned());
+    let step = read("crates/tensor/src/step/mod.rs");
+    let sections = step
+        .split("pub const SECTION_")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(':'))
+        .map(|(name, _)| name.to_owned());
+    let variants = |file: &str, of: &str| -> Vec<String> {
+        let code = read(file);
+        let body = code.split_once(&format!("pub enum {of} {{")).and_then(|(_, rest)| rest.split_once('}')).unwrap().0;
+        let lines = body.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        lines.filter_map(|line| line.strip_suffix(',')).map(str::to_owned).collect()
+    };
     let pre = stems("tests/oracle/tokenizers/pre").into_iter().filter(|name| name != "texts" && name != "pairs");
     BTreeMap::from([
         ("An op", ops),
@@ -46,6 +59,9 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
         ("A fusion", owned(inkstone::graph::fusions().collect())),
         ("A block format", formats.map(|i| i.name.to_lowercase()).collect()),
         ("A format of keys and values", owned(kvcache::FORMATS.iter().map(|f| f.name).collect())),
+        ("A section of a step", sections.collect()),
+        ("A port", variants("crates/compute/src/plan.rs", "What")),
+        ("A kind of graph", variants("crates/graph/src/kind.rs", "Part")),
         ("An architecture", owned(arch::architectures().collect())),
         ("An engine", engines),
         ("A pre-tokenizer", pre.collect()),

@@ -127,6 +127,20 @@ fn a_swapped_cache_is_found() {
 }
 
 #[test]
+fn keys_and_values_through_the_table_of_another_group_are_found() {
+    let report = wrong("attend", |op, step, mut ins| {
+        for cache in &mut ins[1..3] {
+            // A copy that says that it is of group 0.
+            *cache = Array::from_bytes(cache.dtype(), cache.cols(), cache.bytes()).expect("whole rows");
+        }
+        op.eval(step, ins)
+    });
+    let two_groups = |case: &str| case.contains("Slots(1)") || case.contains("two layer groups");
+    assert!(report.failed().all(|r| two_groups(&r.case)), "{report}");
+    assert!(report.failed().any(|r| r.case.contains("two layer groups")), "{report}");
+}
+
+#[test]
 fn lengths_that_do_not_grow_are_found() {
     let _ = wrong("advance", |_, _, mut ins| Arrays::from_iter([ins.remove(0)]));
 }

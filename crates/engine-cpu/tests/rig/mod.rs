@@ -75,7 +75,7 @@ pub fn step(kernel: &str, block: usize, args: &[Arg]) -> Step {
 pub fn plan(steps: Vec<Step>) -> Plan {
     let ports = vec![(Port::HIDDEN, TYPE), (Port::LOGITS, TYPE)];
     let interface = Arc::new(Interface { ports, ..Interface::default() });
-    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: 0 };
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: Default::default() };
     let mut plan = Plan { name: "sums".to_owned(), bucket, steps, arena_bytes: 0, interface };
     plan.arena_bytes = plan.bytes_of(Region::Arena);
     plan

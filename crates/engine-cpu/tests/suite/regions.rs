@@ -9,7 +9,7 @@ use inkstone_engine_cpu::{Entry, Tile};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{KvWrite, Linear, Quantize};
 use inkstone_tensor::step::{ROWS as STEP_ROWS, StepError};
-use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
+use inkstone_tensor::{DType, Dim, Op, Sizes, Slots, Type};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ fn a_region_updates_several_states_in_place() {
     let slot = |name: &str| StateSlot { name: name.into(), ty: cache };
     let ports = vec![(Port::HIDDEN, TYPE), (Port::ROWS, STEP_ROWS)];
     let interface = Interface { states: vec![slot("a"), slot("b")], ports, ..Interface::default() };
-    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: Slots::one_group(SLOTS) };
     let plan = Plan { interface: Arc::new(interface), bucket, ..plan(vec![write]) };
 
     let options = EngineOptions::default().with_kernel(kernel("write_both", fill_both, &[("kv_write", F64)]));
@@ -146,7 +146,7 @@ fn parts_plan(row_block: usize, cut: bool) -> Plan {
     (step.grid.col_block, step.grid.col_blocks) = (COLS / 4, 4);
     let states = vec![StateSlot { name: "a".into(), ty: cache }];
     let ports = vec![(Port::HIDDEN, TYPE), (Port::ROWS, STEP_ROWS), (Port::LOGITS, TYPE)];
-    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: SLOTS };
+    let bucket = Sizes { rows: ROWS, logit_rows: 0, slots: Slots::one_group(SLOTS) };
     Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
 }
 

@@ -6,7 +6,7 @@ use inkstone_engine_cpu::Set;
 use inkstone_tensor::cache::Cache;
 use inkstone_tensor::ops::Attend;
 use inkstone_tensor::step::{LogitWish, ROWS as STEP_ROWS, SeqStep, StepBuffer};
-use inkstone_tensor::{DType, Dim, Sizes, Type};
+use inkstone_tensor::{DType, Dim, Sizes, Slots, Type};
 use std::sync::Arc;
 
 /// Of the rows of a step: around ends of blocks and of a segment.
@@ -22,7 +22,7 @@ const WIDTH: usize = KV_HEADS * DIM;
 
 /// Attention alone, with caches of this dtype.
 fn attention(set: Set, dtype: DType) -> Plan {
-    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(dtype, KV_HEADS, DIM));
+    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(0, dtype, KV_HEADS, DIM));
     let place = |region, ty, value| Arg { region, ty, value, ..input() };
     let args = [
         place(Region::Port(Port::HIDDEN), x, 0),
@@ -38,7 +38,7 @@ fn attention(set: Set, dtype: DType) -> Plan {
     let step = Step { op: op.into(), kernel, args: args.into_iter().collect(), grid, refused: Vec::new() };
     let states = ["keys", "values"].map(|name| StateSlot { name: name.into(), ty: cache }).to_vec();
     let ports = vec![(Port::HIDDEN, x), (Port::ROWS, STEP_ROWS), (Port::LOGITS, x)];
-    let bucket = Sizes { rows: POSITIONS.len(), logit_rows: 0, slots: PLACES };
+    let bucket = Sizes { rows: POSITIONS.len(), logit_rows: 0, slots: Slots::one_group(PLACES) };
     Plan { interface: Arc::new(Interface { states, ports, ..Interface::default() }), bucket, ..plan(vec![step]) }
 }
 

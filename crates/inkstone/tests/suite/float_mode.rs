@@ -14,7 +14,10 @@ fn opened() -> (String, Vec<u32>) {
     let model = Model::embedded(&ModelOptions::default().engine("cpu")).unwrap();
     let ids: Vec<u32> = (0..100).map(|i| 5 + i * 37 % 900).collect();
     let logits = model.logits(&ids, None).unwrap();
-    (model.graph().body.to_string(), logits.into_iter().map(f32::to_bits).collect())
+    (
+        model.graph().graph(inkstone::graph::Kind::BODY).unwrap().to_string(),
+        logits.into_iter().map(f32::to_bits).collect(),
+    )
 }
 
 #[test]

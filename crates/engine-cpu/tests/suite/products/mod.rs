@@ -68,7 +68,7 @@ impl Way<'_> {
             states: vec![],
             ports: vec![(Port::HIDDEN, x), (Port::LOGITS, y)],
         };
-        let bucket = Sizes { rows, logit_rows: 0, slots: 0 };
+        let bucket = Sizes { rows, logit_rows: 0, slots: Default::default() };
         Plan { name: "product".to_owned(), bucket, steps: vec![step], arena_bytes: 0, interface: Arc::new(interface) }
     }
 }
