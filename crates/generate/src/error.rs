@@ -65,7 +65,7 @@ pub enum Error {
     #[error("the graphs of the model have no carry")]
     NoCarry,
     /// The graphs of the model do not have a requested port.
-    #[error("the graphs of the model have no port {port:?}")]
+    #[error("the graphs of the model have no port {port}")]
     NoPort {
         /// The port.
         port: inkstone_compute::Port,
@@ -76,6 +76,12 @@ pub enum Error {
     /// Other sequences are running, or the engine has failed.
     #[error("the model is busy with other sequences, or its engine has failed")]
     Busy,
+    /// Too many requests wait.
+    #[error("{limit} requests wait already, which is the limit")]
+    QueueFull {
+        /// The largest number of waiting requests.
+        limit: usize,
+    },
     /// The system can't start a thread for a stream.
     #[error("no thread for a stream: {0}")]
     NoThread(std::io::Error),
@@ -134,7 +140,7 @@ impl Error {
             | Error::NoTokenLeft { .. } => ErrorKind::InvalidRequest,
             Error::Recommended(_) => ErrorKind::Unsupported,
             Error::NoMemory { .. } => ErrorKind::OutOfMemory,
-            Error::Busy | Error::NoThread(_) => ErrorKind::Busy,
+            Error::Busy | Error::QueueFull { .. } | Error::NoThread(_) => ErrorKind::Busy,
             Error::Callback(_) => ErrorKind::Cancelled,
             Error::NanLogits { .. }
             | Error::NoRecord { .. }

@@ -4,8 +4,9 @@ use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::Ticket;
 use inkstone_tensor::step::record::Record;
-use inkstone_tensor::step::{SeqStep, StepBuffer};
+use inkstone_tensor::step::{LAST, SeqStep, StepBuffer};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// The results of a part that the host asks for, in addition to one record per sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) struct Part {
     pub slot: usize,
     /// The number of its rows.
     pub rows: usize,
+    /// Whether it feeds the token that it drew last.
+    pub decode: bool,
     /// Whether these rows are the last ones of its prompt, or later ones.
     pub whole: bool,
     /// Whether it draws a token.
@@ -61,10 +64,11 @@ impl Step {
     /// Adds the next rows of the sequence `id`, which has `before` tokens in the caches. `whole`: no token of its prompt
     /// is left.
     pub fn push(&mut self, id: u64, before: usize, whole: bool, wish: Wish, s: &SeqStep) {
+        let decode = s.tokens == [LAST];
         let first = self.buffer.logits().len();
         self.buffer.push(s);
         let (logits, rows) = (first..self.buffer.logits().len(), s.tokens.len());
-        self.parts.push(Part { id, slot: s.slot, rows, whole, draws: s.sampler.is_some(), wish, logits });
+        self.parts.push(Part { id, slot: s.slot, rows, decode, whole, draws: s.sampler.is_some(), wish, logits });
         self.cached += before + rows;
     }
 
@@ -100,12 +104,24 @@ pub(crate) struct Flight {
     pub logit_rows: usize,
     /// The number of windows of logit rows.
     pub windows: usize,
+    /// The time of its launch, if it is measured.
+    pub launched: Option<Instant>,
+    /// The time that the host spent on its launch.
+    pub waited: Duration,
 }
 
 impl Flight {
     /// A flight without parts, to be filled.
     pub fn empty() -> Flight {
-        Flight { ticket: Ticket(0), parts: Vec::new(), ring: None, logit_rows: 0, windows: 1 }
+        Flight {
+            ticket: Ticket(0),
+            parts: Vec::new(),
+            ring: None,
+            logit_rows: 0,
+            windows: 1,
+            launched: None,
+            waited: Duration::ZERO,
+        }
     }
 }
 

@@ -1,15 +1,18 @@
 //! A loaded model with its tokenizer.
 
+use crate::inbox::Shared;
 use crate::loaded::Loaded;
 use crate::memory::reserve;
 use crate::output::Output;
 use crate::request::{chain, file_options, sampler_words};
-use crate::scheduler::{Scheduler, lock};
+use crate::scheduler::Scheduler;
 use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Footprint, Options, Piece, PlanTimes, Reply, Result, Usage, clock};
+use crate::{
+    Defaults, Error, FinishReason, Flow, Footprint, Metrics, Options, Piece, PlanTimes, Reply, Result, Usage, clock,
+};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
@@ -19,7 +22,7 @@ use inkstone_tensor::NoProgress;
 use inkstone_tensor::step::{Sampler, carry::ENDS};
 use inkstone_text::{Encode, Tokenizer};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The configuration of a loaded model.
@@ -30,6 +33,10 @@ pub struct RunConfig {
     pub context: usize,
     /// The number of sequences that can be resident at the same time, at most 64. Further sequences wait.
     pub sequences: usize,
+    /// The largest number of sequences that wait.
+    pub queue: usize,
+    /// Tokens of the cache, which all sequences share; at least `context`. 0: `context` for each sequence.
+    pub cache: usize,
     /// Tokens per page of the cache.
     pub page: usize,
     /// The largest number of prompt tokens of a sequence in one step; 0: the limit of the engine.
@@ -45,8 +52,17 @@ pub struct RunConfig {
 impl RunConfig {
     /// A configuration with this context and defaults for all other fields.
     pub fn new(context: usize) -> RunConfig {
-        let (defaults, file) = (Defaults::LIBRARY, Options::default());
-        RunConfig { context, sequences: 8, page: 32, chunk: 0, without_fusions: Vec::new(), defaults, file }
+        RunConfig {
+            context,
+            sequences: 8,
+            queue: 1024,
+            cache: 0,
+            page: 32,
+            chunk: 0,
+            without_fusions: Vec::new(),
+            defaults: Defaults::LIBRARY,
+            file: Options::default(),
+        }
     }
 
     /// The most bytes of a prompt that is tokenized: many times the average length of a token, for each token of the
@@ -77,7 +93,7 @@ pub struct Generator {
     engine: Arc<dyn Engine>,
     config: RunConfig,
     options: Options,
-    scheduler: Arc<Mutex<Scheduler>>,
+    shared: Arc<Shared>,
     chunk: usize,
     compiled: Arc<Compiled>,
     footprint: Footprint,
@@ -106,8 +122,8 @@ impl Generator {
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
         let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
         let scheduler = Scheduler::new(runner, step, pool, tokenizer.clone(), config.sequences);
-        let scheduler = Arc::new(Mutex::new(scheduler));
-        Generator { graph, tokenizer, engine, config, options, scheduler, chunk, compiled, footprint, load_time }
+        let shared = Arc::new(Shared::new(scheduler, config.queue));
+        Generator { graph, tokenizer, engine, config, options, shared, chunk, compiled, footprint, load_time }
     }
 
     /// Generates a continuation of a prompt. Text that looks like a special token is plain text, unless
@@ -215,8 +231,8 @@ impl Generator {
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }
 
-    pub(crate) fn scheduler(&self) -> &Mutex<Scheduler> {
-        &self.scheduler
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// The tokenizer.
@@ -256,12 +272,18 @@ impl Generator {
 
     /// The times of the steps of all plans so far; `None` if the engine does not record them.
     pub fn profile(&self) -> Option<Vec<PlanTimes>> {
-        lock(&self.scheduler).profile()
+        self.shared.turn().profile()
     }
 
     /// The number of free cache pages, and of all cache pages.
     pub fn pages(&self) -> (usize, usize) {
-        lock(&self.scheduler).pages()
+        let metrics = self.shared.metrics();
+        (metrics.pages - metrics.held_pages, metrics.pages)
+    }
+
+    /// The counts of this model so far. Does not wait for a step.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.metrics()
     }
 
     /// The options in force for a request. An option that it does not set has its value from this generator, from the model
@@ -291,17 +313,23 @@ impl Generator {
             Goal::Draw(draw) => (draw.limit as usize, draw.has_no_room().then_some(draw.at_limit)),
             Goal::Logits => (0, None),
         };
-        let mut prompt = Vec::new();
-        reserve(&mut prompt, ids.len(), "the prompt")?;
-        prompt.extend_from_slice(ids);
+        let reach = ids.len().saturating_add(draws);
+        let mut tokens = Vec::new();
+        reserve(&mut tokens, reach, "the tokens of a sequence")?;
+        tokens.extend_from_slice(ids);
         let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
         let output = Arc::new(Output::new(usage, logits));
         let sequence = |id| Sequence {
             id,
-            prompt,
+            tokens,
+            prompt: ids.len(),
+            known: ids.len(),
             fed: 0,
+            given: 0,
+            begun: false,
+            flights: 0,
             table: PageTable::default(),
-            reach: ids.len() + draws,
+            reach,
             chunks,
             steps: 0,
             draws: 0,
@@ -310,13 +338,11 @@ impl Generator {
             cancel: o.cancel.clone(),
             output: output.clone(),
         };
-        let mut scheduler = lock(&self.scheduler);
-        let id = scheduler.add(sequence);
-        if let Some(finish) = ended {
-            scheduler.end(id, finish);
+        match ended {
+            Some(finish) => output.lock().end(finish, ""),
+            None => self.shared.add(sequence)?,
         }
-        drop(scheduler);
-        Ok(Handle::new(self.scheduler.clone(), output, id))
+        Ok(Handle::new(self.shared.clone(), output))
     }
 }
 

@@ -4,19 +4,24 @@
 //! A step computes any mixture of prompts and decodes, and the result of a sequence does not depend on the other
 //! sequences.
 
+mod admission;
 #[cfg(feature = "async")]
 mod async_stream;
 mod clock;
+mod compose;
 mod error;
 mod flight;
 mod footprint;
 mod generator;
+mod inbox;
 #[cfg(feature = "serde")]
 mod json;
 mod loaded;
 mod memory;
+mod metrics;
 mod options;
 mod output;
+mod pace;
 mod profile;
 mod reply;
 mod request;
@@ -38,6 +43,7 @@ pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
 pub use loaded::Loaded;
+pub use metrics::Metrics;
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};

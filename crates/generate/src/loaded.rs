@@ -33,9 +33,13 @@ impl Loaded {
         progress: &dyn Progress,
     ) -> Result<Loaded> {
         config.sequences = config.sequences.clamp(1, SEQS);
-        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
-        let pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let (runner, step) = Runner::new(&graph, &engine, &pool, config.sequences, &config.without_fusions, progress)?;
+        let pages = config.context.div_ceil(config.page.max(1));
+        let all = match config.cache {
+            0 => pages.saturating_mul(config.sequences),
+            tokens => pages.max(tokens / config.page.max(1)),
+        };
+        let pool = Pool::new(all.saturating_mul(config.page), config.page)?;
+        let (runner, step) = Runner::new(&graph, &engine, &config, &pool, progress)?;
         Ok(Loaded { graph, engine, config, runner, step, pool })
     }
 }

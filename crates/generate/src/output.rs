@@ -51,13 +51,15 @@ impl Output {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks an output without a reader: its sequence ends before the next step. Does not wait.
-    #[cfg(feature = "async")]
+    /// Marks an output whose reader wants nothing more: no further piece is added, and its sequence ends before the next
+    /// step.
     pub fn abandon(&self) {
+        // Under the lock, so that a token that is being added comes before or not at all.
+        let _state = self.lock();
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the output has lost its reader.
+    /// Whether its reader wants nothing more.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }

@@ -64,6 +64,18 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
+    /// All reasons.
+    pub const ALL: [FinishReason; 8] = [
+        FinishReason::End,
+        FinishReason::Stop,
+        FinishReason::Length,
+        FinishReason::Context,
+        FinishReason::Callback,
+        FinishReason::Deadline,
+        FinishReason::Cancelled,
+        FinishReason::Error,
+    ];
+
     /// The name in JSON, which follows the names of other programs: a full context is also a `length`.
     /// [`Display`](fmt::Display) shows the reason to users.
     pub fn name(self) -> &'static str {

@@ -3,7 +3,7 @@
 use crate::flight::{Drawn, Failure, Flight, Part, Step, Wish};
 use crate::memory::reserve;
 use crate::request::sampler_words;
-use crate::{Error, Footprint, PlanTimes, Result, Runs};
+use crate::{Error, Footprint, PlanTimes, Result, RunConfig, Runs};
 use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Queue, Region, Ticket, Usage};
 use inkstone_graph::{Compiled, Wants, compile};
 use inkstone_kvcache::Pool;
@@ -60,17 +60,18 @@ impl Runner {
     pub fn new(
         graph: &ModelGraph,
         engine: &Arc<dyn Engine>,
+        config: &RunConfig,
         pool: &Pool,
-        sequences: usize,
-        without_fusions: &[String],
         progress: &dyn Progress,
     ) -> Result<(Runner, Step)> {
         let slots = Slots::one_group(pool.slots());
-        let compiled = compile(&graph.graphs, engine.caps(), engine.registry(), slots, without_fusions)?;
+        let compiled = compile(&graph.graphs, engine.caps(), engine.registry(), slots, &config.without_fusions)?;
         let most = compiled.largest();
-        let samplers = sampler_words(graph.config.vocab).saturating_mul(sequences);
-        let step_words = StepBuffer::max_words(most.rows, pool.capacity(), samplers);
-        let buffer = StepBuffer::try_with_capacity(pool.page(), most.rows, pool.capacity(), samplers);
+        let samplers = sampler_words(graph.config.vocab).saturating_mul(config.sequences);
+        // Sequences may list the same pages.
+        let pages = config.context.div_ceil(pool.page()).saturating_mul(config.sequences);
+        let step_words = StepBuffer::max_words(most.rows, pages, samplers);
+        let buffer = StepBuffer::try_with_capacity(pool.page(), most.rows, pages, samplers);
         let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
         let mut written = Vec::new();
         reserve(&mut written, step_words, "the step buffer")?;
@@ -184,6 +185,7 @@ impl Runner {
         flight.parts.extend_from_slice(step.parts());
         flight.ring = draws.then(|| carry::ring(self.drawing_steps));
         (flight.logit_rows, flight.windows) = (step.logit_rows(), self.windows(step));
+        flight.launched = None;
         flight.ticket = self.submit(step, &flight, 0).map_err(Failure::Lost)?;
         self.drawing_steps += usize::from(draws);
         Ok(flight)

@@ -36,12 +36,25 @@ pub(crate) struct Draw {
 }
 
 pub(crate) struct Sequence {
+    /// The order of arrival.
     pub id: u64,
-    pub prompt: Vec<u32>,
+    /// The prompt and the tokens drawn so far.
+    pub tokens: Vec<u32>,
+    /// The number of tokens of the prompt.
+    pub prompt: usize,
+    /// The number of tokens that the host feeds: the prompt, or all tokens so far when the sequence began anew. The
+    /// device knows the tokens that it draws behind them.
+    pub known: usize,
     /// Tokens in the caches, including the tokens of steps that were launched.
     pub fed: usize,
+    /// The number of rows whose logits have been given to the caller.
+    pub given: usize,
+    /// Whether its slot of the carry is set up.
+    pub begun: bool,
+    /// The number of its steps that are under way.
+    pub flights: usize,
     pub table: PageTable,
-    /// The largest number of tokens that it needs pages for.
+    /// The largest number of tokens that it can have.
     pub reach: usize,
     /// The largest number of prompt tokens in each of its steps; the last number applies to all further steps.
     pub chunks: Vec<usize>,
@@ -56,9 +69,14 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// The number of prompt tokens that have not been fed; 0 if it decodes.
+    /// The number of tokens that the host has to feed before it decodes; 0 if it decodes.
     pub fn fresh(&self) -> usize {
-        self.prompt.len().saturating_sub(self.fed)
+        self.known.saturating_sub(self.fed)
+    }
+
+    /// Prepares it to begin anew: all its tokens are fed again, and nothing is given out twice.
+    pub fn rewind(&mut self) {
+        (self.known, self.fed, self.begun) = (self.tokens.len(), 0, false);
     }
 
     /// The largest number of prompt tokens in its next step.
@@ -66,13 +84,19 @@ impl Sequence {
         self.chunks.get(self.steps).or(self.chunks.last()).copied().unwrap_or(usize::MAX)
     }
 
-    /// Whether it has something to compute: a part of its prompt, or a draw within its limit.
+    /// Whether it has something to compute, a part of its prompt or a draw within its limit, and a reader for it.
     pub fn can_continue(&self) -> bool {
-        match &self.goal {
+        let more = match &self.goal {
             _ if self.fresh() > 0 => true,
             Goal::Draw(draw) => self.draws < draw.limit,
             Goal::Logits => false,
-        }
+        };
+        more && !self.is_full()
+    }
+
+    /// Whether it waits for its reader, with no step under way.
+    pub fn is_behind(&self) -> bool {
+        self.flights == 0 && self.is_full()
     }
 
     /// Whether too many pieces are unread, or will be when the launched steps have landed.
@@ -97,6 +121,10 @@ impl Sequence {
         let Goal::Draw(draw) = &mut self.goal else { return true };
         // One lock for the token and all its effects, so that readers see all of them or none.
         let mut output = self.output.lock();
+        if self.output.is_abandoned() {
+            output.end(FinishReason::Callback, &draw.rest());
+            return true;
+        }
         let index = output.usage.completion_tokens;
         let id = match drawn.token(index) {
             Ok(id) => id,
@@ -106,6 +134,7 @@ impl Sequence {
             }
         };
         output.drew();
+        self.tokens.push(id);
         let mut piece = Piece { ids: vec![id], ..Piece::default() };
         if let Some(top) = draw.logprobs {
             piece.logprobs.extend(drawn.score(id, top));

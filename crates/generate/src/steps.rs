@@ -1,20 +1,20 @@
 //! The steps of a model without text, for benchmarks.
 
 use crate::flight::{Failure, Flight, Wish};
-use crate::scheduler::{Device, Scheduler, lock};
+use crate::inbox::Turn;
+use crate::scheduler::Device;
 use crate::traffic::Traffic;
 use crate::{Error, Generator, Options, Result};
 use inkstone_kvcache::PageTable;
 use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep};
 use std::collections::VecDeque;
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 /// Sequences of equal length that a caller runs step by step. They can read a prompt of random tokens, decode the most
 /// probable token without ever ending, and be truncated. This value has exclusive use of the generator: other requests
 /// wait until it is dropped.
 pub struct Steps<'g> {
-    scheduler: MutexGuard<'g, Scheduler>,
+    scheduler: Turn<'g>,
     tables: Vec<PageTable>,
     /// The largest number of tokens of each sequence.
     room: usize,
@@ -56,7 +56,7 @@ impl Generator {
         let prompt = (0..room as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % vocab);
         let prompt = prompt.map(|id| id as u32).collect();
         let traffic = Traffic::of(self.graph(), self.compiled())?;
-        let scheduler = lock(self.scheduler());
+        let scheduler = self.shared().turn();
         if !scheduler.is_idle() {
             return Err(Error::Busy);
         }

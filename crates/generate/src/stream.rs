@@ -1,21 +1,20 @@
 //! Handles of sequences.
 
+use crate::inbox::Shared;
 use crate::output::Output;
-use crate::scheduler::{Scheduler, lock};
 use crate::{Error, FinishReason, Flow, Piece, Reply, Result, Timings, Usage};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A handle of a sequence in the scheduler. The sequence ends when the handle is dropped.
 pub(crate) struct Handle {
-    scheduler: Arc<Mutex<Scheduler>>,
+    shared: Arc<Shared>,
     output: Arc<Output>,
-    id: u64,
 }
 
 impl Handle {
-    pub fn new(scheduler: Arc<Mutex<Scheduler>>, output: Arc<Output>, id: u64) -> Handle {
-        Handle { scheduler, output, id }
+    pub fn new(shared: Arc<Shared>, output: Arc<Output>) -> Handle {
+        Handle { shared, output }
     }
 
     pub fn output(&self) -> &Arc<Output> {
@@ -24,7 +23,7 @@ impl Handle {
 
     /// Runs a step for all sequences, unless this sequence already has a result.
     fn step(&self) {
-        lock(&self.scheduler).step_for(&self.output);
+        self.shared.turn().step_for(&self.output);
     }
 
     /// Runs steps until the sequence has ended.
@@ -43,9 +42,12 @@ impl Handle {
         }
     }
 
-    /// Ends the sequence at the request of the caller.
+    /// Ends the sequence at the request of the caller. Does not wait for a step.
     fn end(&self) {
-        lock(&self.scheduler).end(self.id, FinishReason::Callback);
+        if self.output.lock().finish.is_none() {
+            self.output.abandon();
+            self.shared.notify();
+        }
     }
 }
 

@@ -91,6 +91,15 @@ impl Pool {
         Ok(())
     }
 
+    /// Reserves memory for the pages of this many tokens, so that `table` grows to them without an allocation.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn reserve(&self, table: &mut PageTable, tokens: usize) -> Result<(), Error> {
+        let wanted = self.wanted(table, tokens);
+        table.pages.try_reserve_exact(wanted).map_err(|_| Error::NoMemory { pages: wanted })
+    }
+
     /// Returns the pages of `table` beyond this many tokens to the pool.
     pub fn shrink(&mut self, table: &mut PageTable, tokens: usize) {
         let keep = tokens.div_ceil(self.page).min(table.pages.len());

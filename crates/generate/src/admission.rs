@@ -1,0 +1,135 @@
+//! The sequences that run: ends from outside, admission, and preemption.
+
+use crate::scheduler::Scheduler;
+use crate::sequence::Sequence;
+use crate::{Error, FinishReason};
+use std::sync::Arc;
+
+impl Scheduler {
+    /// Takes new sequences, in the order of their arrival.
+    pub fn wait_for_slots(&mut self, new: &mut Vec<Sequence>) {
+        for s in new.drain(..) {
+            self.counts.prompt_tokens += s.prompt as u64;
+            self.waiting.push_back(s);
+        }
+        self.fail_if_closed();
+    }
+
+    /// Ends the sequences that their callers have ended, and sequences past their deadline.
+    pub fn sweep(&mut self) {
+        for slot in 0..self.running.len() {
+            if let Some(reason) = self.running[slot].as_ref().and_then(Sequence::interrupted) {
+                self.finish(slot, reason);
+            }
+        }
+        let mut at = 0;
+        while let Some(s) = self.waiting.get_mut(at) {
+            let Some(reason) = s.interrupted() else {
+                at += 1;
+                continue;
+            };
+            s.end(reason);
+            if let Some(s) = self.waiting.remove(at) {
+                self.count_end(&s);
+            }
+        }
+    }
+
+    fn finish(&mut self, slot: usize, reason: FinishReason) {
+        if let Some(s) = &mut self.running[slot] {
+            s.end(reason);
+        }
+        self.free(slot);
+    }
+
+    /// Admits waiting sequences in their order while there are slots, and pages for all their tokens and one more for
+    /// each running sequence. A sequence whose reader is behind is passed by the others; if slots or pages are short, it
+    /// gives up its own.
+    pub(crate) fn admit(&mut self) {
+        let mut at = 0;
+        while let Some(next) = self.waiting.get(at) {
+            if next.is_full() {
+                at += 1;
+                continue;
+            }
+            let wanted = self.pages_of(next.known) + self.promised();
+            let slot = self.running.iter().position(Option::is_none);
+            let Some(slot) = slot.filter(|_| wanted <= self.pool.available()) else {
+                match self.running.iter().position(|s| s.as_ref().is_some_and(Sequence::is_behind)) {
+                    Some(slot) => self.preempt(slot),
+                    None => return,
+                }
+                // The preempted sequence may have arrived earlier.
+                at = 0;
+                continue;
+            };
+            let Some(mut s) = self.waiting.remove(at) else { return };
+            if let Err(error) = self.pool.reserve(&mut s.table, s.reach) {
+                s.fail(Arc::new(error.into()));
+                self.count_end(&s);
+                continue;
+            }
+            self.running[slot] = Some(s);
+        }
+    }
+
+    fn pages_of(&self, tokens: usize) -> usize {
+        tokens.div_ceil(self.pool.page())
+    }
+
+    /// The pages that running sequences will soon need: all pages of those that have not begun, and one of each other.
+    fn promised(&self) -> usize {
+        let running = self.running.iter().flatten();
+        running.map(|s| if s.begun { 1 } else { self.pages_of(s.known) }).sum()
+    }
+
+    /// Takes the slot and the pages of a sequence that has no step under way. It keeps its tokens and its place in the
+    /// queue, and computes them again later: with the same bits, since a row depends on nothing but its sequence.
+    pub(crate) fn preempt(&mut self, slot: usize) {
+        let Some(mut s) = self.running[slot].take() else { return };
+        debug_assert_eq!(s.flights, 0, "its tokens are known");
+        self.pool.release(&mut s.table);
+        s.rewind();
+        self.counts.preemptions += 1;
+        let at = self.waiting.iter().position(|w| w.id > s.id).unwrap_or(self.waiting.len());
+        self.waiting.insert(at, s);
+    }
+
+    /// The sequence that gives up its pages if there are none left: one whose reader is behind, else the newest.
+    fn victim(&self) -> Option<usize> {
+        let running = || self.running.iter().enumerate().filter_map(|(slot, s)| Some((slot, s.as_ref()?)));
+        let behind = running().find(|(_, s)| s.is_behind());
+        behind.or_else(|| running().max_by_key(|(_, s)| s.id)).map(|(slot, _)| slot)
+    }
+
+    /// Secures the pages of all sequences of the plan, or takes those out of it that give up their pages. Returns false
+    /// if steps that are under way have to land first.
+    pub(crate) fn secure(&mut self) -> bool {
+        let mut at = 0;
+        while let Some(&(slot, rows)) = self.plan.get(at) {
+            let Some(s) = &mut self.running[slot] else {
+                self.plan.remove(at);
+                continue;
+            };
+            // The first step needs the pages of all tokens, so that no sequence is stuck within its prompt.
+            let tokens = s.known.max(s.fed + rows);
+            match self.pool.grow(&mut s.table, tokens) {
+                Ok(()) => at += 1,
+                Err(inkstone_kvcache::Error::NoPages { .. }) => {
+                    if !self.flights.is_empty() {
+                        return false;
+                    }
+                    match self.victim() {
+                        Some(victim) => self.preempt(victim),
+                        None => return false,
+                    }
+                }
+                Err(error) => {
+                    s.fail(Arc::new(Error::from(error)));
+                    self.free(slot);
+                }
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,105 @@
+//! What a step computes.
+
+use crate::Result;
+use crate::flight::Wish;
+use crate::scheduler::Scheduler;
+use crate::sequence::{Goal, Sequence};
+use inkstone_tensor::step::{LAST, LogitWish, SeqStep};
+
+impl Scheduler {
+    /// Composes a step. Decodes come first, so that a long prompt does not delay them; prompts fill the rest of the
+    /// rows, the oldest first. The step is empty if no sequence can continue, or if pages are missing until the steps
+    /// under way have landed.
+    ///
+    /// # Errors
+    /// The states of the device are unknown.
+    pub(crate) fn compose(&mut self) -> Result<()> {
+        self.step.clear();
+        self.plan();
+        if !self.secure() {
+            return Ok(());
+        }
+        for at in 0..self.plan.len() {
+            let (slot, rows) = self.plan[at];
+            self.push(slot, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Chooses the sequences of the next step and the numbers of their rows.
+    fn plan(&mut self) {
+        self.plan.clear();
+        // A sequence that needs a step of its own comes before all others.
+        while let Some(id) = self.alone.pop_front() {
+            if let Some(slot) = self.slot_of(id)
+                && let Some(s) = self.running[slot].as_ref().filter(|s| s.can_continue())
+            {
+                let most = if s.fresh() == 0 { 1 } else { self.pace.rows(false) };
+                self.plan.push((slot, s.rows(most.min(self.budget))));
+                return;
+            }
+        }
+        for (slot, s) in self.running.iter().enumerate() {
+            if s.as_ref().is_some_and(|s| s.fresh() == 0 && s.can_continue()) && self.plan.len() < self.budget {
+                self.plan.push((slot, 1));
+            }
+        }
+        let decoding = !self.plan.is_empty();
+        let mut left = self.pace.rows(decoding).min(self.budget - self.plan.len());
+        let mut before = None;
+        while let Some(slot) = self.next_prompt(before).filter(|_| left > 0) {
+            let Some(s) = &self.running[slot] else { return };
+            before = Some(s.id);
+            let rows = s.rows(left);
+            left -= rows;
+            self.plan.push((slot, rows));
+        }
+    }
+
+    /// The slot of the oldest sequence after another one that has tokens to feed.
+    fn next_prompt(&self, after: Option<u64>) -> Option<usize> {
+        let prompts = self.running.iter().enumerate().filter_map(|(slot, s)| Some((slot, s.as_ref()?)));
+        let later = prompts.filter(|(_, s)| s.fresh() > 0 && after.is_none_or(|id| s.id > id) && s.can_continue());
+        later.min_by_key(|(_, s)| s.id).map(|(slot, _)| slot)
+    }
+
+    /// Adds the next rows of a sequence to the step. Its slot is set up in its first step.
+    fn push(&mut self, slot: usize, rows: usize) -> Result<()> {
+        let Scheduler { running, runner, step, .. } = self;
+        let Some(s) = &mut running[slot] else { return Ok(()) };
+        if !s.begun {
+            let (left, ends) = match &s.goal {
+                Goal::Draw(draw) => (draw.limit - s.draws, draw.ends.as_slice()),
+                Goal::Logits => (0, &[][..]),
+            };
+            runner.admit(slot, left, ends)?;
+            s.begun = true;
+        }
+        let fresh = s.fresh();
+        let whole = rows >= fresh;
+        let (logits, wish, sampler) = match &s.goal {
+            Goal::Draw(draw) if whole && draw.limit > 0 => {
+                let wish = if draw.logprobs.is_some() { Wish::Scores } else { Wish::Nothing };
+                (LogitWish::Last, wish, Some(draw.sampler.as_slice()))
+            }
+            // Logits that were given before a preemption are not computed again.
+            Goal::Logits if s.fed >= s.given => (LogitWish::All, Wish::Logits, None),
+            Goal::Draw(_) | Goal::Logits => (LogitWish::None, Wish::Nothing, None),
+        };
+        let tokens = if fresh == 0 { &[LAST][..] } else { &s.tokens[s.fed..s.fed + rows] };
+        let tables = &[s.table.pages()];
+        step.push(s.id, s.fed, whole, wish, &SeqStep { slot, tokens, tables, logits, sampler });
+        Ok(())
+    }
+}
+
+impl Sequence {
+    /// The number of rows of its next step, of which `most` fit into the step.
+    fn rows(&self, most: usize) -> usize {
+        let rows = self.fresh().max(1).min(self.chunk()).min(most);
+        match self.goal {
+            Goal::Logits if self.fed < self.given => rows.min(self.given - self.fed),
+            _ => rows,
+        }
+    }
+}
