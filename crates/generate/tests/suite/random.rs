@@ -30,11 +30,13 @@ impl Drop for Round {
 #[test]
 fn random_requests_have_the_outcome_of_their_options() {
     if let Some(round) = std::env::var("INKSTONE_ROUND").ok().and_then(|round| round.parse().ok()) {
-        return run(round, &mut HashMap::new());
+        run(round, &mut HashMap::new());
+        return;
     }
     let rounds = if std::env::var_os("INKSTONE_FULL").is_some() { 20_000 } else { 1000 };
     let mut ends = HashMap::new();
-    (0..rounds).for_each(|round| run(round, &mut ends));
+    let preemptions: u64 = (0..rounds).map(|round| run(round, &mut ends)).sum();
+    assert!(preemptions > 200, "{preemptions} preemptions");
     // The rounds reach every end.
     use FinishReason::*;
     for finish in [End, Stop, Length, Context, Callback, Deadline, Cancelled, Error] {
@@ -42,7 +44,8 @@ fn random_requests_have_the_outcome_of_their_options() {
     }
 }
 
-fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) {
+/// Returns the number of preemptions.
+fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) -> u64 {
     let replay = Round(round);
     let rng = &mut Rng(round);
     let setup = setup(rng);
@@ -70,9 +73,10 @@ fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) {
             _ => *ends.entry(running.swap_remove(at).check()).or_default() += 1,
         }
     }
-    let (free, all) = generator.pages();
-    assert_eq!(free, all, "pages of {setup:?}");
+    let metrics = generator.metrics();
+    assert_eq!((metrics.held_pages, metrics.running, metrics.waiting), (0, 0, 0), "{setup:?}");
     drop(replay);
+    metrics.preemptions
 }
 
 impl Running {
@@ -120,8 +124,11 @@ fn in_one_call(rng: &mut Rng, generator: &Generator) {
 }
 
 fn setup(rng: &mut Rng) -> Setup {
+    let context = rng.one_of(&[3, 8, 20, 64, 100]);
     Setup {
-        context: rng.one_of(&[3, 8, 20, 64, 100]),
+        context,
+        // For one sequence, for one and a few pages, for some, for all.
+        cache: rng.one_of(&[0, 1, context + 2, 2 * context]),
         sequences: 1 + rng.below(6),
         page: rng.one_of(&[1, 2, 8, 32]),
         chunk: rng.one_of(&[0, 0, 1, 3, 7]),

@@ -1,4 +1,4 @@
-//! An engine with other buckets, whose plans can have times.
+//! An engine with other buckets, whose plans can have times, and whose steps can be held up.
 
 use inkstone_compute::{
     Back, Bindings, Buffer, Caps, Engine, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage, WeightSlot,
@@ -6,7 +6,7 @@ use inkstone_compute::{
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// An engine, with smaller buckets than its own so that short prompts and few sequences fill them.
@@ -14,6 +14,39 @@ pub struct Wrapped {
     inner: Arc<dyn Engine>,
     caps: Caps,
     timed: bool,
+    gate: Gate,
+}
+
+/// Holds up the calls `submit` and `fetch` of an engine while it is closed.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    /// The calls that are held up.
+    held: usize,
+}
+
+impl Gate {
+    /// Holds up calls from now on, or lets them go on.
+    pub fn set_closed(&self, closed: bool) {
+        self.0.0.lock().unwrap().closed = closed;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until a call is held up.
+    pub fn wait_for_call(&self) {
+        drop(self.0.1.wait_while(self.0.0.lock().unwrap(), |state| state.held == 0).unwrap());
+    }
+
+    fn pass(&self) {
+        let mut state = self.0.0.lock().unwrap();
+        state.held += 1;
+        self.0.1.notify_all();
+        state = self.0.1.wait_while(state, |state| state.closed).unwrap();
+        state.held -= 1;
+    }
 }
 
 impl Wrapped {
@@ -21,7 +54,12 @@ impl Wrapped {
     pub fn new(inner: Arc<dyn Engine>, rows: Vec<usize>, logit_rows: Vec<usize>, timed: bool) -> Wrapped {
         let mut caps = inner.caps().clone();
         (caps.rows, caps.logit_rows) = (rows, logit_rows);
-        Wrapped { inner, caps, timed }
+        Wrapped { inner, caps, timed, gate: Gate::default() }
+    }
+
+    /// The gate of its queues.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 }
 
@@ -44,7 +82,7 @@ impl Engine for Wrapped {
     }
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let inner = self.inner.queue()?;
-        Ok(if self.timed { Box::new(TimedQueue(inner)) } else { inner })
+        Ok(Box::new(GatedQueue { inner, timed: self.timed, gate: self.gate.clone() }))
     }
 }
 
@@ -61,23 +99,32 @@ impl Executable for Timed {
 }
 
 /// A queue of the inner engine, which knows only its own executables.
-struct TimedQueue(Box<dyn Queue>);
+struct GatedQueue {
+    inner: Box<dyn Queue>,
+    timed: bool,
+    gate: Gate,
+}
 
-impl Queue for TimedQueue {
+impl Queue for GatedQueue {
     fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
+        self.gate.pass();
+        if !self.timed {
+            return self.inner.submit(executable, back);
+        }
         let timed: &dyn Any = executable.as_ref();
-        self.0.submit(&timed.downcast_ref::<Timed>().expect("an executable of this engine").0, back)
+        self.inner.submit(&timed.downcast_ref::<Timed>().expect("an executable of this engine").0, back)
     }
     fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
-        self.0.fetch(ticket, range, into)
+        self.gate.pass();
+        self.inner.fetch(ticket, range, into)
     }
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.0.write(dst, offset, bytes)
+        self.inner.write(dst, offset, bytes)
     }
     fn read(&mut self, src: &Buffer, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.0.read(src, offset, into)
+        self.inner.read(src, offset, into)
     }
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        self.0.wait(ticket)
+        self.inner.wait(ticket)
     }
 }

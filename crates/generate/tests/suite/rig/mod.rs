@@ -8,6 +8,7 @@ mod model;
 mod outcome;
 mod rng;
 
+pub use engine::Gate;
 pub use hash::{fails, next_token};
 pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, logit};
 pub use outcome::{Outcome, Reader, Request};

@@ -72,6 +72,9 @@ pub const BUDGET: u64 = 1 << 26;
 pub struct Setup {
     pub context: usize,
     pub sequences: usize,
+    /// Tokens of the cache; 0: a context for each sequence.
+    pub cache: usize,
+    pub queue: usize,
     pub page: usize,
     pub chunk: usize,
     /// Buckets of the engine.
@@ -92,6 +95,8 @@ impl Default for Setup {
         Setup {
             context: 64,
             sequences: 4,
+            cache: 0,
+            queue: 1024,
             page: 4,
             chunk: 0,
             rows: vec![1, 4, 16],
@@ -107,6 +112,11 @@ impl Default for Setup {
 impl Setup {
     /// The engine, whose work is done at once.
     pub fn engine(&self) -> Arc<dyn Engine> {
+        self.gated_engine()
+    }
+
+    /// The same as a type that has a gate.
+    pub fn gated_engine(&self) -> Arc<Wrapped> {
         let mut options = EngineOptions::default().budget(BUDGET);
         if !self.samples {
             options = options.with_kernel(hash::kernel());
@@ -119,6 +129,7 @@ impl Setup {
     pub fn open(&self, engine: Arc<dyn Engine>, own: Options) -> Result<Generator> {
         let mut config = RunConfig::new(self.context);
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
+        (config.cache, config.queue) = (self.cache, self.queue);
         config.file = self.file.clone();
         let file = file();
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
