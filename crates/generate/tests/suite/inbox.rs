@@ -62,6 +62,28 @@ fn a_dropped_stream_does_not_wait() {
 }
 
 #[test]
+fn what_arrives_during_a_step_counts_after_it() {
+    let (generator, gate) = gated();
+    let mut other = request(1).stream(&generator);
+    gate.set_closed(true);
+    std::thread::scope(|scope| {
+        let piece = scope.spawn(move || {
+            other.read_pieces(1);
+            other
+        });
+        gate.wait_for_call();
+        let dropped = request(2).stream(&generator);
+        drop(request(3).stream(&generator));
+        drop(dropped);
+        let _kept = request(4).stream(&generator);
+        gate.set_closed(false);
+        let _other = piece.join().unwrap();
+        let metrics = generator.metrics();
+        assert_eq!((metrics.running, metrics.waiting), (1, 1), "{metrics:?}");
+    });
+}
+
+#[test]
 fn counts_are_there_while_a_step_runs() {
     while_a_step_is_held_up(|generator| {
         let (free, all) = generator.pages();

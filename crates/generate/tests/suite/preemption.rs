@@ -55,6 +55,22 @@ fn a_reader_that_is_behind_gives_up_first() {
 }
 
 #[test]
+fn a_sequence_that_gave_up_keeps_its_place_in_the_queue() {
+    let generator = Setup { context: 200, sequences: 1, ..short() }.generator();
+    let requests = [1, 2, 3].map(|seed| Request::new(seed, &[BOS]).tokens(100));
+    let [mut first, mut second, mut third] = requests.each_ref().map(|r| r.stream(&generator));
+    // The first one is not read any more, so the second one takes its slot, until the first one waits for a step again.
+    second.read_pieces(1);
+    assert_eq!((first.stream().usage().completion_tokens, generator.metrics().preemptions), (64, 1));
+    first.read_pieces(10);
+    assert_eq!(second.rest(), requests[1].outcome(200));
+    third.read_pieces(1);
+    assert!(first.stream().usage().completion_tokens > 64, "the third one has passed it");
+    assert_eq!(first.rest(), requests[0].outcome(200));
+    assert_eq!(third.rest(), requests[2].outcome(200));
+}
+
+#[test]
 fn logits_are_given_once() {
     for ahead in 1..=3 {
         let setup = Setup { chunk: 4, ..short() };
