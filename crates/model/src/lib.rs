@@ -1,5 +1,5 @@
-//! Model architectures: one file each, written with the tracer. A model consists of three graphs (body, head, select)
-//! and the source of its weights. It does not depend on engines, batches or dtypes, except for the dtypes of its
+//! Model architectures: one file each, written with the tracer. A model consists of graphs (body, head, select) and
+//! the source of its weights. It does not depend on engines, batches or dtypes, except for the dtypes of its
 //! caches.
 //!
 //! ```no_run
@@ -9,7 +9,9 @@
 //! assert!(architectures().any(|name| name == "llama"));
 //! let file = Gguf::open("model.gguf", &OpenOptions::default())?;
 //! let model = ModelGraph::open(file.into(), KvFormats::default())?;
-//! println!("{} layers\n{}", model.config.layers, model.body);
+//! for (kind, graph) in &model.graphs {
+//!     println!("{kind} of {} layers\n{graph}", model.config.layers);
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
