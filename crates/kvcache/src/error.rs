@@ -1,6 +1,6 @@
 use inkstone_tensor::ErrorKind;
 
-/// An error of a page pool.
+/// An error of a page pool or a prefix tree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +34,7 @@ pub enum Error {
         /// Pages of the pool, or of a page table.
         pages: usize,
     },
-    /// All pages are in use.
+    /// Too few pages are free.
     #[error("no cache page left: {wanted} wanted, {free} of {capacity} free")]
     NoPages {
         /// Pages requested.
@@ -43,6 +43,70 @@ pub enum Error {
         free: usize,
         /// All pages of the pool.
         capacity: usize,
+    },
+    /// No table of the pool holds this page: the table belongs to another pool.
+    #[error("cache page {page} of a page table: no table of this pool holds it")]
+    NotHeld {
+        /// The page.
+        page: u32,
+    },
+    /// A table can't adopt this page: it has no contents.
+    #[error("cache page {page} is free, or not one of the {capacity} pages of the pool")]
+    FreePage {
+        /// The page.
+        page: u32,
+        /// All pages of the pool.
+        capacity: usize,
+    },
+    /// The positions are not in the table.
+    #[error("positions {start}..{end} of a page table with {len} tokens")]
+    Positions {
+        /// The first position.
+        start: usize,
+        /// The position behind the last one.
+        end: usize,
+        /// Tokens that the table covers.
+        len: usize,
+    },
+    /// No pages can be appended, because the last page of the table is not full.
+    #[error("pages for a page table with {len} tokens: allowed are multiples of {page} tokens")]
+    Boundary {
+        /// Tokens that the table covers.
+        len: usize,
+        /// Tokens per page.
+        page: usize,
+    },
+    /// The length does not fit the pages.
+    #[error("a page table with {len} tokens: its pages allow {least} to {most}")]
+    Length {
+        /// The requested value, in tokens.
+        len: usize,
+        /// The least length that needs all pages.
+        least: usize,
+        /// The tokens of all pages.
+        most: usize,
+    },
+    /// The page is a node of the prefix tree with another text.
+    #[error("cache page {page} is a node with another text than tokens {start}..{end} of the page table")]
+    OtherText {
+        /// The page.
+        page: u32,
+        /// The first token of the page.
+        start: usize,
+        /// The token behind the last one that was given.
+        end: usize,
+    },
+    /// The pool has a prefix tree already.
+    #[error("a second prefix tree for a pool of {pages} cache pages: one is allowed")]
+    SecondTree {
+        /// Pages of the pool.
+        pages: usize,
+    },
+    /// The prefix tree belongs to another pool.
+    #[error("a prefix tree of {nodes} cache pages, with a pool that is not its own")]
+    OtherPool {
+        /// Nodes of the tree.
+        nodes: usize,
     },
 }
 
@@ -53,6 +117,14 @@ impl Error {
             Error::UnknownFormat { .. } | Error::PageSize { .. } | Error::TooSmall { .. } => ErrorKind::InvalidRequest,
             Error::NoMemory { .. } => ErrorKind::OutOfMemory,
             Error::NoPages { .. } => ErrorKind::Busy,
+            Error::NotHeld { .. }
+            | Error::FreePage { .. }
+            | Error::Positions { .. }
+            | Error::Boundary { .. }
+            | Error::Length { .. }
+            | Error::OtherText { .. }
+            | Error::SecondTree { .. }
+            | Error::OtherPool { .. } => ErrorKind::Engine,
         }
     }
 }

@@ -197,6 +197,14 @@ fn of_kvcache() -> Rows {
         TooSmall { tokens, page } => InvalidRequest;
         NoMemory { pages } => OutOfMemory;
         NoPages { wanted, free, capacity } => Busy;
+        NotHeld { page } => Engine;
+        FreePage { page, capacity } => Engine;
+        Positions { start, end, len } => Engine;
+        Boundary { len, page } => Engine;
+        Length { len, least, most } => Engine;
+        OtherText { page, start, end } => Engine;
+        SecondTree { pages } => Engine;
+        OtherPool { nodes } => Engine;
     }
 }
 
