@@ -3,6 +3,7 @@
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use crate::{Error, FinishReason};
+use inkstone_kvcache::Error as CacheError;
 use std::sync::Arc;
 
 impl Scheduler {
@@ -30,7 +31,7 @@ impl Scheduler {
             };
             s.end(reason);
             if let Some(s) = self.waiting.remove(at) {
-                self.count_end(&s);
+                self.ended(&s);
             }
         }
     }
@@ -64,9 +65,11 @@ impl Scheduler {
                 continue;
             };
             let Some(mut s) = self.waiting.remove(at) else { return };
-            if let Err(error) = self.pool.reserve(&mut s.table, s.reach) {
+            if let Err(error) =
+                self.pool.reserve(&mut s.table, s.reach).and_then(|()| self.pool.reserve(&mut s.source, 1))
+            {
                 s.fail(Arc::new(error.into()));
-                self.count_end(&s);
+                self.ended(&s);
                 continue;
             }
             self.running[slot] = Some(s);
@@ -86,9 +89,10 @@ impl Scheduler {
     /// Takes the slot and the pages of a sequence that has no step under way. It keeps its tokens and its place in the
     /// queue, and computes them again later: with the same bits, since a row depends on nothing but its sequence.
     pub(crate) fn preempt(&mut self, slot: usize) {
+        self.offer_all(slot);
         let Some(mut s) = self.running[slot].take() else { return };
         debug_assert_eq!(s.flights, 0, "its tokens are known");
-        self.pool.release(&mut s.table);
+        self.give_back(&mut s);
         s.rewind();
         self.counts.preemptions += 1;
         let at = self.waiting.iter().position(|w| w.id > s.id).unwrap_or(self.waiting.len());
@@ -107,15 +111,16 @@ impl Scheduler {
     pub(crate) fn secure(&mut self) -> bool {
         let mut at = 0;
         while let Some(&(slot, rows)) = self.plan.get(at) {
-            let Some(s) = &mut self.running[slot] else {
+            if self.running[slot].is_none() {
                 self.plan.remove(at);
                 continue;
-            };
-            // The first step needs the pages of all tokens, so that no sequence is stuck within its prompt.
-            let tokens = s.known.max(s.fed + rows);
-            match self.pool.grow(&mut s.table, tokens) {
+            }
+            match self.secure_slot(slot, rows) {
                 Ok(()) => at += 1,
-                Err(inkstone_kvcache::Error::NoPages { .. }) => {
+                Err(CacheError::NoPages { .. }) => {
+                    if self.give_up_copy(slot) {
+                        continue;
+                    }
                     if !self.flights.is_empty() {
                         return false;
                     }
@@ -124,12 +129,32 @@ impl Scheduler {
                         None => return false,
                     }
                 }
-                Err(error) => {
-                    s.fail(Arc::new(Error::from(error)));
-                    self.free(slot);
-                }
+                Err(error) => self.fail(slot, error.into()),
             }
         }
         true
+    }
+
+    /// Secures the pages of the next rows of a sequence. Its first step needs the pages of all its tokens, so that it is
+    /// not stuck within its prompt.
+    fn secure_slot(&mut self, slot: usize, rows: usize) -> Result<(), CacheError> {
+        loop {
+            let Some(s) = &mut self.running[slot] else { return Ok(()) };
+            let tokens = s.known.max(s.fed + rows);
+            let done = self.pool.grow(&mut s.table, tokens).and_then(|()| self.own(slot, rows));
+            let Err(CacheError::NoPages { wanted, free, .. }) = done else { return done };
+            let missing = wanted - free.min(wanted);
+            if self.tree.evict(&mut self.pool, missing) < missing {
+                return done;
+            }
+        }
+    }
+
+    /// Ends a running sequence with an error.
+    pub(crate) fn fail(&mut self, slot: usize, error: Error) {
+        if let Some(s) = &mut self.running[slot] {
+            s.fail(Arc::new(error));
+        }
+        self.free(slot);
     }
 }

@@ -31,9 +31,11 @@ impl Scheduler {
         self.plan.clear();
         // A sequence that needs a step of its own comes before all others.
         while let Some(id) = self.alone.pop_front() {
-            if let Some(slot) = self.slot_of(id)
-                && let Some(s) = self.running[slot].as_ref().filter(|s| s.can_continue())
-            {
+            let Some(slot) = self.slot_of(id) else { continue };
+            if let Err(error) = self.look_up(slot) {
+                self.fail(slot, error.into());
+            }
+            if let Some(s) = self.running[slot].as_ref().filter(|s| s.can_continue()) {
                 let most = if s.fresh() == 0 { 1 } else { self.pace.rows(false) };
                 self.plan.push((slot, s.rows(most.min(self.budget))));
                 return;
@@ -50,7 +52,14 @@ impl Scheduler {
         while let Some(slot) = self.next_prompt(before).filter(|_| left > 0) {
             let Some(s) = &self.running[slot] else { return };
             before = Some(s.id);
-            let rows = s.rows(left);
+            if self.waits_for_prefix(s) {
+                continue;
+            }
+            if let Err(error) = self.look_up(slot) {
+                self.fail(slot, error.into());
+                continue;
+            }
+            let rows = self.running[slot].as_ref().map_or(0, |s| s.rows(left));
             left -= rows;
             self.plan.push((slot, rows));
         }
@@ -72,7 +81,7 @@ impl Scheduler {
                 Goal::Draw(draw) => (draw.limit - s.draws, draw.ends.as_slice()),
                 Goal::Logits => (0, &[][..]),
             };
-            runner.admit(slot, left, ends)?;
+            runner.admit(slot, s.fed, left, ends)?;
             s.begun = true;
         }
         let fresh = s.fresh();
@@ -87,6 +96,9 @@ impl Scheduler {
             Goal::Draw(_) | Goal::Logits => (LogitWish::None, Wish::Nothing, None),
         };
         let tokens = if fresh == 0 { &[LAST][..] } else { &s.tokens[s.fed..s.fed + rows] };
+        if let Some(copy) = s.copy {
+            step.copy(copy);
+        }
         let tables = &[s.table.pages()];
         step.push(s.id, s.fed, whole, wish, &SeqStep { slot, tokens, tables, logits, sampler });
         Ok(())

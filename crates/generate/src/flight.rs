@@ -4,7 +4,8 @@ use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::Ticket;
 use inkstone_tensor::step::record::Record;
-use inkstone_tensor::step::{LAST, SeqStep, StepBuffer};
+use inkstone_kvcache as kvcache;
+use inkstone_tensor::step::{LAST, PageCopy, SeqStep, StepBuffer};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -46,19 +47,21 @@ pub(crate) struct Step {
     parts: Vec<Part>,
     /// Tokens in the caches of its sequences, including the tokens of the step.
     cached: usize,
+    /// The number of page copies.
+    copies: usize,
 }
 
 impl Step {
     /// An empty step in this buffer.
     pub fn new(buffer: StepBuffer, sequences: usize) -> Step {
-        Step { buffer, parts: Vec::with_capacity(sequences), cached: 0 }
+        Step { buffer, parts: Vec::with_capacity(sequences), cached: 0, copies: 0 }
     }
 
     /// Takes everything out.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.parts.clear();
-        self.cached = 0;
+        (self.cached, self.copies) = (0, 0);
     }
 
     /// Adds the next rows of the sequence `id`, which has `before` tokens in the caches. `whole`: no token of its prompt
@@ -70,6 +73,18 @@ impl Step {
         let (logits, rows) = (first..self.buffer.logits().len(), s.tokens.len());
         self.parts.push(Part { id, slot: s.slot, rows, decode, whole, draws: s.sampler.is_some(), wish, logits });
         self.cached += before + rows;
+    }
+
+    /// Adds a copy of the beginning of a page, which is made before the rows are computed.
+    pub fn copy(&mut self, copy: kvcache::PageCopy) {
+        let kvcache::PageCopy { from, to, places } = copy;
+        self.buffer.copy(PageCopy { group: 0, from, to, places });
+        self.copies += 1;
+    }
+
+    /// Whether pages are copied.
+    pub fn has_copies(&self) -> bool {
+        self.copies > 0
     }
 
     /// Its parts, in the order in which they were added.
@@ -95,6 +110,8 @@ impl Step {
 /// A step that was launched, until it has landed.
 #[derive(Debug)]
 pub(crate) struct Flight {
+    /// The submit of its page copies.
+    pub copied: Option<Ticket>,
     /// The submit of its first window of logit rows.
     pub ticket: Ticket,
     pub parts: Vec<Part>,
@@ -114,6 +131,7 @@ impl Flight {
     /// A flight without parts, to be filled.
     pub fn empty() -> Flight {
         Flight {
+            copied: None,
             ticket: Ticket(0),
             parts: Vec::new(),
             ring: None,

@@ -16,7 +16,7 @@ use crate::{
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
-use inkstone_kvcache::PageTable;
+use inkstone_kvcache::{PageTable, Salt, Salts};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::NoProgress;
 use inkstone_tensor::step::{Sampler, carry::ENDS};
@@ -37,6 +37,8 @@ pub struct RunConfig {
     pub queue: usize,
     /// Tokens of the cache, which all sequences share; at least `context`. 0: `context` for each sequence.
     pub cache: usize,
+    /// Whether sequences share the pages of equal beginnings, and find them again later.
+    pub prefix: bool,
     /// Tokens per page of the cache.
     pub page: usize,
     /// The largest number of prompt tokens of a sequence in one step; 0: the limit of the engine.
@@ -57,6 +59,7 @@ impl RunConfig {
             sequences: 8,
             queue: 1024,
             cache: 0,
+            prefix: true,
             page: 32,
             chunk: 0,
             without_fusions: Vec::new(),
@@ -94,6 +97,7 @@ pub struct Generator {
     config: RunConfig,
     options: Options,
     shared: Arc<Shared>,
+    salts: Salts,
     chunk: usize,
     compiled: Arc<Compiled>,
     footprint: Footprint,
@@ -118,12 +122,14 @@ impl Generator {
 
     /// A generator for a model that has already been loaded.
     pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
-        let Loaded { graph, engine, config, runner, step, pool } = loaded;
+        let Loaded { graph, engine, config, parts } = loaded;
+        let runner = &parts.runner;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
         let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
-        let scheduler = Scheduler::new(runner, step, pool, tokenizer.clone(), config.sequences);
+        let scheduler = Scheduler::new(parts, tokenizer.clone(), config.sequences);
         let shared = Arc::new(Shared::new(scheduler, config.queue));
-        Generator { graph, tokenizer, engine, config, options, shared, chunk, compiled, footprint, load_time }
+        let salts = Salts::default();
+        Generator { graph, tokenizer, engine, config, options, shared, salts, chunk, compiled, footprint, load_time }
     }
 
     /// Generates a continuation of a prompt. Text that looks like a special token is plain text, unless
@@ -319,6 +325,11 @@ impl Generator {
         tokens.extend_from_slice(ids);
         let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
         let output = Arc::new(Output::new(usage, logits));
+        let salt = match &o.cache_salt {
+            _ if !self.config.prefix => self.salts.private(),
+            Some(name) => self.salts.named(name),
+            None => Salt::none(),
+        };
         let sequence = |id| Sequence {
             id,
             tokens,
@@ -329,6 +340,13 @@ impl Generator {
             begun: false,
             flights: 0,
             table: PageTable::default(),
+            copy: None,
+            source: PageTable::default(),
+            salt,
+            private: !self.config.prefix,
+            looked_up: false,
+            counted: false,
+            offered: 0,
             reach,
             chunks,
             steps: 0,

@@ -59,6 +59,8 @@ struct OptionsForm {
     deadline: Option<Duration>,
     #[serde(skip)]
     cancel: Option<crate::Cancel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_salt: Option<String>,
     #[serde(with = "variables", skip_serializing_if = "Vec::is_empty")]
     template_vars: Vec<(String, Json)>,
     #[serde(skip_serializing_if = "is_unlimited")]

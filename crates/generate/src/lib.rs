@@ -22,6 +22,7 @@ mod metrics;
 mod options;
 mod output;
 mod pace;
+mod prefix;
 mod profile;
 mod reply;
 mod request;

@@ -1,10 +1,10 @@
 //! A model in its engine, without a tokenizer.
 
-use crate::flight::Step;
 use crate::runner::Runner;
+use crate::scheduler::Parts;
 use crate::{Result, RunConfig};
 use inkstone_compute::Engine;
-use inkstone_kvcache::Pool;
+use inkstone_kvcache::{Pool, PrefixTree};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::Progress;
 use inkstone_tensor::step::SEQS;
@@ -16,9 +16,7 @@ pub struct Loaded {
     pub(crate) graph: Arc<ModelGraph>,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) config: RunConfig,
-    pub(crate) runner: Runner,
-    pub(crate) step: Step,
-    pub(crate) pool: Pool,
+    pub(crate) parts: Parts,
 }
 
 impl Loaded {
@@ -38,8 +36,9 @@ impl Loaded {
             0 => pages.saturating_mul(config.sequences),
             tokens => pages.max(tokens / config.page.max(1)),
         };
-        let pool = Pool::new(all.saturating_mul(config.page), config.page)?;
+        let mut pool = Pool::new(all.saturating_mul(config.page), config.page)?;
+        let tree = PrefixTree::new(&mut pool)?;
         let (runner, step) = Runner::new(&graph, &engine, &config, &pool, progress)?;
-        Ok(Loaded { graph, engine, config, runner, step, pool })
+        Ok(Loaded { graph, engine, config, parts: Parts { runner, step, pool, tree } })
     }
 }

@@ -68,6 +68,9 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// A switch that ends the generation.
     pub cancel: Option<Cancel>,
+    /// Requests share cached pages only with requests of the same salt, so that nobody learns from the time of a first
+    /// token which prompts others have sent. A service sets it to the name of its user.
+    pub cache_salt: Option<String>,
     /// Further variables of the chat template, such as `enable_thinking`; used only by chats.
     pub template_vars: Vec<(String, Json)>,
     /// Limits of the chat template; used only by chats. [`Options::cancel`] and [`Options::deadline`] also end a
@@ -140,6 +143,13 @@ impl Options {
     #[must_use]
     pub fn unlimited(mut self) -> Self {
         self.max_tokens = Some(Limit::None);
+        self
+    }
+
+    /// Sets [`Options::cache_salt`](#structfield.cache_salt).
+    #[must_use]
+    pub fn cache_salt(mut self, salt: impl Into<String>) -> Self {
+        self.cache_salt = Some(salt.into());
         self
     }
 
@@ -287,6 +297,7 @@ impl Options {
             bos: Some(false),
             deadline: Some(Duration::from_millis(1500)),
             cancel: None,
+            cache_salt: Some("user 1".to_owned()),
             template_vars: vec![("enable_thinking".to_owned(), false.into())],
             template_limits: TemplateLimits::default().steps(1000),
         }

@@ -63,7 +63,7 @@ impl Options {
             ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };
         }
         first!(temperature top_k top_p typical_p min_p repeat_penalty repeat_last_n frequency_penalty presence_penalty);
-        first!(no_repeat_ngram max_tokens seed logprobs bos deadline cancel);
+        first!(no_repeat_ngram max_tokens seed logprobs bos deadline cancel cache_salt);
         o.logit_bias.extend_from_slice(&other.logit_bias);
         o.banned.extend_from_slice(&other.banned);
         o.stop.extend_from_slice(&other.stop);

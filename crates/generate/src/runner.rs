@@ -5,7 +5,7 @@ use crate::memory::reserve;
 use crate::request::sampler_words;
 use crate::{Error, Footprint, PlanTimes, Result, RunConfig, Runs};
 use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Queue, Region, Ticket, Usage};
-use inkstone_graph::{Compiled, Wants, compile};
+use inkstone_graph::{Compiled, Kind, Wants, compile};
 use inkstone_kvcache::Pool;
 use inkstone_model::ModelGraph;
 use inkstone_tensor::ops::SCORES;
@@ -24,6 +24,8 @@ pub(crate) struct Runner {
     bind: Bindings,
     carry: Buffer,
     ready: HashMap<Key, Ready>,
+    /// Copies pages, in all states.
+    copy: Arc<dyn Executable>,
     /// The words that the step buffer of the device holds.
     written: Vec<u32>,
     /// The number of steps that drew tokens, which determines the row of the ring.
@@ -90,7 +92,10 @@ impl Runner {
             step: engine.alloc((step_words as u64).saturating_mul(4), Usage::Step)?,
         };
         let carry = interface.state("carry").and_then(|id| bind.states.get(id as usize)).cloned();
+        let exec = engine.caps().exec.first().copied().ok_or(Error::NoExecutor)?;
+        let copy = Arc::new(compiled.step(0, 0, &[Kind::COPY])?);
         let mut runner = Runner {
+            copy: engine.prepare(copy, bind.clone(), exec)?,
             engine: engine.clone(),
             queue: engine.queue()?,
             carry: carry.ok_or(Error::NoCarry)?,
@@ -135,11 +140,12 @@ impl Runner {
         self.engine.caps().ahead.clamp(1, KEPT)
     }
 
-    /// Assigns a slot to a new sequence, which may draw `left` tokens and ends at one of the tokens `ends`.
-    pub fn admit(&mut self, slot: usize, left: u64, ends: &[u32]) -> Result<()> {
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
+    /// Assigns a slot to a sequence with this number of tokens in the caches, which may draw `left` tokens and ends at one
+    /// of the tokens `ends`.
+    pub fn admit(&mut self, slot: usize, len: usize, left: u64, ends: &[u32]) -> Result<()> {
+        let [len, left] = [len as u64, left].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         let end = |i: usize| (carry::END + i, ends.get(i).copied().unwrap_or(NONE));
-        let fields = [(carry::LENGTH, 0), (carry::TOKEN, 0), (carry::DONE, 0), (carry::LEFT, left)];
+        let fields = [(carry::LENGTH, len), (carry::TOKEN, 0), (carry::DONE, 0), (carry::LEFT, left)];
         for (field, word) in fields.into_iter().chain((0..carry::ENDS).map(end)) {
             self.queue.write(&self.carry, 4 * carry::word(field, slot) as u64, &word.to_ne_bytes())?;
         }
@@ -186,6 +192,7 @@ impl Runner {
         flight.ring = draws.then(|| carry::ring(self.drawing_steps));
         (flight.logit_rows, flight.windows) = (step.logit_rows(), self.windows(step));
         flight.launched = None;
+        flight.copied = self.copy_pages(step).map_err(Failure::Lost)?;
         flight.ticket = self.submit(step, &flight, 0).map_err(Failure::Lost)?;
         self.drawing_steps += usize::from(draws);
         Ok(flight)
@@ -207,15 +214,31 @@ impl Runner {
         first..logit_rows.min(first + self.window())
     }
 
-    /// Submits a window of a step. The step buffer is written only if its words change.
-    fn submit(&mut self, step: &mut Step, flight: &Flight, window: usize) -> Result<Ticket> {
-        let rows = self.rows_of(flight.logit_rows, window);
+    /// Submits the page copies of a step, before its rows.
+    fn copy_pages(&mut self, step: &mut Step) -> Result<Option<Ticket>> {
+        if !step.has_copies() {
+            return Ok(None);
+        }
+        self.write(step, &self.rows_of(step.logit_rows(), 0))?;
+        Ok(Some(self.queue.submit(&self.copy, &[])?))
+    }
+
+    /// Writes the words of a window of a step to the step buffer of the device, if they differ from the words that it
+    /// holds.
+    fn write(&mut self, step: &mut Step, rows: &Range<usize>) -> Result<()> {
         let words = step.buffer.encode(rows.start, rows.len());
         if self.written != words {
             self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
             self.written.clear();
             self.written.extend_from_slice(words);
         }
+        Ok(())
+    }
+
+    /// Submits a window of a step.
+    fn submit(&mut self, step: &mut Step, flight: &Flight, window: usize) -> Result<Ticket> {
+        let rows = self.rows_of(flight.logit_rows, window);
+        self.write(step, &rows)?;
         let key = self.ready(wants(step, window), step.rows(), rows.len())?;
         self.back_of(flight, window, &rows)?;
         let ready = self.ready.get_mut(&key).ok_or(Error::NoExecutor)?;
@@ -259,6 +282,10 @@ impl Runner {
     /// called with a part, a number of values, and a function that writes them.
     pub fn land(&mut self, flight: &Flight, step: &mut Step, logits: &mut TakeLogits) -> Result<()> {
         self.scores.clear();
+        if let Some(copied) = flight.copied {
+            // The rows are computed from what the copies left.
+            self.queue.wait(copied)?;
+        }
         let mut ticket = flight.ticket;
         for window in 0..flight.windows {
             if window > 0 {

@@ -8,7 +8,7 @@ use crate::pace::{Pace, Rows};
 use crate::runner::Runner;
 use crate::sequence::Sequence;
 use crate::{Error, PlanTimes, Result, clock};
-use inkstone_kvcache::Pool;
+use inkstone_kvcache::{PageCopy, Pool, PrefixTree};
 use inkstone_tensor::step::SEQS;
 use inkstone_text::Tokenizer;
 use std::collections::VecDeque;
@@ -21,6 +21,12 @@ use std::time::{Duration, Instant};
 pub(crate) struct Scheduler {
     pub(crate) runner: Runner,
     pub(crate) pool: Pool,
+    /// The texts whose keys and values are in pages.
+    pub(crate) tree: PrefixTree,
+    /// The pages of a text that was looked up, kept to reuse the memory.
+    pub(crate) found: Vec<u32>,
+    /// The copies that a sequence needs, kept to reuse the memory.
+    pub(crate) copies: Vec<PageCopy>,
     pub(crate) tokenizer: Arc<Tokenizer>,
     /// The running sequences, by slot of the carry.
     pub(crate) running: Vec<Option<Sequence>>,
@@ -54,7 +60,8 @@ enum Launch {
 }
 
 impl Scheduler {
-    pub fn new(runner: Runner, step: Step, pool: Pool, tokenizer: Arc<Tokenizer>, sequences: usize) -> Scheduler {
+    pub fn new(loaded: Parts, tokenizer: Arc<Tokenizer>, sequences: usize) -> Scheduler {
+        let Parts { runner, step, pool, tree } = loaded;
         let sequences = sequences.clamp(1, SEQS);
         Scheduler {
             budget: runner.most_rows(),
@@ -67,9 +74,12 @@ impl Scheduler {
             landed: None,
             counts: Metrics { pages: pool.capacity(), ..Metrics::default() },
             closed: None,
+            found: Vec::with_capacity(pool.capacity() + 1),
+            copies: Vec::with_capacity(1),
             runner,
             step,
             pool,
+            tree,
             tokenizer,
         }
     }
@@ -143,6 +153,13 @@ impl Scheduler {
                 s.steps += 1;
                 s.flights += 1;
                 s.draws += u64::from(part.draws);
+                s.copy = None;
+                let released = self.pool.release(&mut s.source);
+                debug_assert!(released.is_ok(), "{released:?}");
+                let fed = s.fed;
+                if !part.decode {
+                    self.offer(part.slot, fed);
+                }
             }
         }
         self.flights.push_back(flight);
@@ -182,8 +199,11 @@ impl Scheduler {
                 false => part.whole && s.ends_with_its_prompt(),
             };
             self.counts.generation_tokens += (s.tokens.len() - before) as u64;
+            let known = s.tokens.len() - 1;
             if ended {
                 self.free(part.slot);
+            } else if part.draws && known.is_multiple_of(self.pool.page()) {
+                self.offer(part.slot, known);
             }
         }
         self.runner.reuse(flight);
@@ -212,16 +232,20 @@ impl Scheduler {
     /// Frees the slot and the pages of a sequence that has ended. Both may still be in use by its steps: the queue runs
     /// these first.
     pub(crate) fn free(&mut self, slot: usize) {
+        self.offer_all(slot);
         if let Some(mut s) = self.running[slot].take() {
-            self.pool.release(&mut s.table);
-            self.count_end(&s);
+            self.give_back(&mut s);
+            self.ended(&s);
         }
     }
 
     /// Counts a sequence that has ended.
-    pub(crate) fn count_end(&mut self, s: &Sequence) {
+    pub(crate) fn ended(&mut self, s: &Sequence) {
         if let Some(reason) = s.output.lock().finish {
             self.counts.ended(reason);
+        }
+        if s.private {
+            self.tree.forget(&mut self.pool, s.salt);
         }
     }
 
@@ -235,11 +259,13 @@ impl Scheduler {
         self.step.clear();
         self.alone.clear();
         for slot in 0..self.running.len() {
-            if let Some(s) = &mut self.running[slot] {
+            if let Some(mut s) = self.running[slot].take() {
                 s.fail(error.clone());
+                self.give_back(&mut s);
+                self.ended(&s);
             }
-            self.free(slot);
         }
+        self.tree.clear(&mut self.pool);
         if self.closed.is_none() {
             let begun = catch_unwind(AssertUnwindSafe(|| self.runner.begin_anew())).unwrap_or(Err(Error::Panicked));
             self.closed = begun.err().map(|error| Arc::new(Error::Closed(Box::new(error))));
@@ -253,7 +279,7 @@ impl Scheduler {
         let Some(closed) = self.closed.clone() else { return };
         while let Some(mut s) = self.waiting.pop_front() {
             s.fail(closed.clone());
-            self.count_end(&s);
+            self.ended(&s);
         }
     }
 
@@ -264,7 +290,7 @@ impl Scheduler {
 
     /// The device, for a caller that runs steps itself while the scheduler is idle.
     pub fn device(&mut self) -> Device<'_> {
-        Device { runner: &mut self.runner, pool: &mut self.pool, step: &mut self.step }
+        Device { runner: &mut self.runner, pool: &mut self.pool, tree: &mut self.tree, step: &mut self.step }
     }
 
     /// Lands the flights of sequences that have ended, and drops their results.
@@ -291,10 +317,19 @@ impl Scheduler {
     }
 }
 
+/// The parts that a scheduler is made of.
+pub(crate) struct Parts {
+    pub runner: Runner,
+    pub step: Step,
+    pub pool: Pool,
+    pub tree: PrefixTree,
+}
+
 /// The parts of a scheduler with which a caller runs steps.
 pub(crate) struct Device<'s> {
     pub runner: &'s mut Runner,
     pub pool: &'s mut Pool,
+    pub tree: &'s mut PrefixTree,
     /// A step to compose.
     pub step: &'s mut Step,
 }

@@ -4,7 +4,7 @@ use crate::flight::Drawn;
 use crate::output::Output;
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece, clock};
-use inkstone_kvcache::PageTable;
+use inkstone_kvcache::{PageCopy, PageTable, Salt};
 use inkstone_text::{Decoder, Tokenizer};
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,6 +54,19 @@ pub(crate) struct Sequence {
     /// The number of its steps that are under way.
     pub flights: usize,
     pub table: PageTable,
+    /// A page whose beginning is to be copied into the table, and the page itself, until the copy is launched.
+    pub copy: Option<PageCopy>,
+    pub source: PageTable,
+    /// Which sequences it shares pages with.
+    pub salt: Salt,
+    /// Whether no other sequence has its salt.
+    pub private: bool,
+    /// Whether its beginning was looked up since it has its slot.
+    pub looked_up: bool,
+    /// Whether that was counted.
+    pub counted: bool,
+    /// The number of tokens that others can share.
+    pub offered: usize,
     /// The largest number of tokens that it can have.
     pub reach: usize,
     /// The largest number of prompt tokens in each of its steps; the last number applies to all further steps.
@@ -77,6 +90,7 @@ impl Sequence {
     /// Prepares it to begin anew: all its tokens are fed again, and nothing is given out twice.
     pub fn rewind(&mut self) {
         (self.known, self.fed, self.begun) = (self.tokens.len(), 0, false);
+        (self.looked_up, self.offered) = (false, 0);
     }
 
     /// The largest number of prompt tokens in its next step.

@@ -73,12 +73,13 @@ impl Steps<'_> {
     fn begin(&mut self, sequences: usize) -> Result<()> {
         self.scheduler.land_all().map_err(|error| self.lost(error))?;
         for slot in 0..sequences {
-            let Device { runner, pool, .. } = self.scheduler.device();
+            let Device { runner, pool, tree, .. } = self.scheduler.device();
+            tree.clear(pool);
             let mut table = PageTable::default();
             let grown = pool.grow(&mut table, self.room);
             self.tables.push(table);
             grown?;
-            runner.admit(slot, u64::MAX, &[]).map_err(|error| self.lost(error))?;
+            runner.admit(slot, 0, u64::MAX, &[]).map_err(|error| self.lost(error))?;
         }
         Ok(())
     }
@@ -250,6 +251,9 @@ impl Drop for Steps<'_> {
             drop(self.land_all());
         }
         let pool = self.scheduler.device().pool;
-        self.tables.iter_mut().for_each(|table| pool.release(table));
+        for table in &mut self.tables {
+            let released = pool.release(table);
+            debug_assert!(released.is_ok(), "{released:?}");
+        }
     }
 }

@@ -123,8 +123,18 @@ impl Request {
 
 impl Outcome {
     pub fn of(reply: Reply) -> Outcome {
-        Outcome { ids: reply.ids, text: reply.text, finish: reply.finish, usage: reply.usage }
+        let usage = without_hit(reply.usage);
+        Outcome { ids: reply.ids, text: reply.text, finish: reply.finish, usage }
     }
+}
+
+/// The counts of a request, which don't depend on what is in the cache, but for one.
+#[track_caller]
+fn without_hit(usage: Usage) -> Usage {
+    assert!(usage.cached_tokens < usage.prompt_tokens, "{usage:?}: a token is left to compute");
+    let mut usage = usage;
+    usage.cached_tokens = 0;
+    usage
 }
 
 /// A stream that is being read.
@@ -169,7 +179,8 @@ impl Reader {
         while self.read() {}
         let finish = self.stream.finish().expect("an end");
         assert_eq!(self.error.is_some(), finish == FinishReason::Error, "{:?}", self.error);
-        Outcome { ids: self.ids().to_vec(), text: self.text.clone(), finish, usage: self.stream.usage() }
+        let usage = without_hit(self.stream.usage());
+        Outcome { ids: self.ids().to_vec(), text: self.text.clone(), finish, usage }
     }
 
     /// The stream.
