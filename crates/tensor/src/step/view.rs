@@ -1,22 +1,22 @@
 //! A step buffer as definitions and kernels see it.
 
 use super::{
-    GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS,
-    SEQS, Seq,
+    GROUPS, Header, LogitRow, NONE, PageCopy, Row, SECTION_COPIES, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES,
+    SECTION_SAMPLERS, SECTION_SEQS, SEQS, Seq, copies,
 };
 use crate::{Sizes, Slots};
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
 
 /// The reason why words are not a step buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("step buffer: {what} is {value}, allowed: {allowed}")]
+#[error("step buffer: {what} is {value}, allowed: {}", .allowed.map_or_else(|| "none".to_owned(), |n| n.to_string()))]
 pub struct StepError {
     /// The field.
     pub what: &'static str,
     /// Its value.
     pub value: usize,
-    /// The value that is allowed, or the largest of those that are.
-    pub allowed: usize,
+    /// The value that is allowed, or the largest of those that are; `None` where there must be no such value.
+    pub allowed: Option<usize>,
 }
 
 /// The parts of a step buffer.
@@ -34,21 +34,24 @@ pub struct StepView<'a> {
     pub pages: &'a [u32],
     /// Sampling chains, one after the other.
     pub samplers: &'a [u32],
+    /// Pages that are copied before rows write.
+    pub copies: &'a [PageCopy],
 }
 
-fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
-    if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+pub(super) fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
+    if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed: Some(allowed) }) }
 }
 
 fn exactly(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
-    if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+    if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed: Some(allowed) }) }
 }
 
 /// The records in a range of words.
 fn records<'a, T: Pod>(what: &'static str, words: &'a [u32], at: usize, len: usize) -> Result<&'a [T], StepError> {
     let end = at.saturating_add(len);
-    let range = words.get(at..end).ok_or(StepError { what, value: end, allowed: words.len() })?;
-    try_cast_slice(range).map_err(|_| StepError { what, value: len, allowed: 0 })
+    let range = words.get(at..end).ok_or(StepError { what, value: end, allowed: Some(words.len()) })?;
+    let whole = len - len % (size_of::<T>() / 4);
+    try_cast_slice(range).map_err(|_| StepError { what, value: len, allowed: Some(whole) })
 }
 
 /// The records of a section.
@@ -65,7 +68,7 @@ fn section<'a, T: Pod>(
 impl<'a> StepView<'a> {
     /// Parses and checks the words of a step buffer. Afterwards all indices between its records are in range, every row
     /// belongs to one sequence, and every logit row to the sequence that it names. The caller, which knows the size of
-    /// the cache, checks the pages.
+    /// the cache, checks the pages, of tables and of copies.
     ///
     /// # Errors
     /// The first field that is out of range.
@@ -76,13 +79,15 @@ impl<'a> StepView<'a> {
         let logits: &[LogitRow] = section("logit rows", words, &header, SECTION_LOGITS)?;
         let pages: &[u32] = section("pages", words, &header, SECTION_PAGES)?;
         let samplers: &[u32] = section("samplers", words, &header, SECTION_SAMPLERS)?;
+        let copies: &[PageCopy] = section("page copies", words, &header, SECTION_COPIES)?;
         at_most("sequences", header.seqs as usize, SEQS)?;
         exactly("records of sequences", seqs.len(), header.seqs as usize)?;
         exactly("words of the feed", feed.len(), header.rows as usize)?;
         exactly("records of logit rows", logits.len(), header.logits as usize)?;
         if header.page == 0 {
-            return Err(StepError { what: "tokens a page", value: 0, allowed: usize::MAX });
+            return Err(StepError { what: "tokens a page", value: 0, allowed: Some(usize::MAX) });
         }
+        copies::check(copies, header.page as usize)?;
         let mut row = 0usize;
         for s in seqs {
             at_most("slot", s.slot as usize, SEQS - 1)?;
@@ -102,14 +107,14 @@ impl<'a> StepView<'a> {
             let s = seqs.get(seq).ok_or(StepError {
                 what: "sequence of a logit row",
                 value: seq,
-                allowed: seqs.len().saturating_sub(1),
+                allowed: seqs.len().checked_sub(1),
             })?;
             at_most("first row of a sequence with logits", s.first_row as usize, l.row as usize)?;
             at_most("row of logits", l.row as usize + 1, (s.first_row + s.rows) as usize)?;
         }
         let (first, count) = (header.logit_first as usize, header.logit_rows as usize);
         at_most("window of logit rows", first + count, logits.len())?;
-        Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers })
+        Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers, copies })
     }
 
     /// True counts of this step; `slots` are the places of the caches.
@@ -134,6 +139,11 @@ impl<'a> StepView<'a> {
         &self.pages[table.at as usize..][..table.pages as usize]
     }
 
+    /// The copies of pages in a layer group.
+    pub fn copies_in(&self, group: usize) -> impl Iterator<Item = &'a PageCopy> + use<'a> {
+        self.copies.iter().filter(move |copy| copy.group as usize == group)
+    }
+
     /// The words from the sampling chain of a sequence on, if the sequence draws.
     pub fn sampler(&self, seq: usize) -> Option<&'a [u32]> {
         let at = self.seqs[seq].sampler_at;
@@ -154,14 +164,18 @@ impl<'a> StepView<'a> {
 #[inline]
 pub fn page(table: &[u32], index: usize, pages: usize) -> Result<usize, StepError> {
     let Some(page) = table.get(index) else {
-        return Err(StepError { what: "pages up to a position", value: index.saturating_add(1), allowed: table.len() });
+        return Err(StepError {
+            what: "pages up to a position",
+            value: index.saturating_add(1),
+            allowed: Some(table.len()),
+        });
     };
     let what = match *page {
         page if (page as usize) < pages => return Ok(page as usize),
         NONE => "page that was given back",
         _ => "page",
     };
-    Err(StepError { what, value: *page as usize, allowed: pages.saturating_sub(1) })
+    Err(StepError { what, value: *page as usize, allowed: pages.checked_sub(1) })
 }
 
 /// The rows that `begin_step` derived, from the words of its result.
