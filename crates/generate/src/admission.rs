@@ -5,6 +5,7 @@ use crate::sequence::Sequence;
 use crate::{Error, FinishReason};
 use inkstone_kvcache::Error as CacheError;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Scheduler {
     /// Takes new sequences, in the order of their arrival.
@@ -14,6 +15,7 @@ impl Scheduler {
             self.waiting.push_back(s);
         }
         self.fail_if_closed();
+        self.queued.store(self.waiting.len(), Ordering::Relaxed);
     }
 
     /// Ends the sequences that their callers have ended, and sequences past their deadline.

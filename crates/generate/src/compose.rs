@@ -74,7 +74,7 @@ impl Scheduler {
 
     /// Adds the next rows of a sequence to the step. Its slot is set up in its first step.
     fn push(&mut self, slot: usize, rows: usize) -> Result<()> {
-        let Scheduler { running, runner, step, .. } = self;
+        let Scheduler { running, runner, step, counts, .. } = self;
         let Some(s) = &mut running[slot] else { return Ok(()) };
         if !s.begun {
             let (left, ends) = match &s.goal {
@@ -83,6 +83,12 @@ impl Scheduler {
             };
             runner.admit(slot, s.fed, left, ends)?;
             s.begun = true;
+            // A request counts once, even if it begins anew.
+            if s.shares() && !std::mem::replace(&mut s.counted, true) {
+                counts.prefix_cache_queries += s.known as u64;
+                counts.prefix_cache_hits += s.fed as u64;
+                s.output.lock().usage.cached_tokens = s.fed as u64;
+            }
         }
         let fresh = s.fresh();
         let whole = rows >= fresh;

@@ -3,8 +3,8 @@
 use crate::reply::TokenScore;
 use crate::{Error, Result};
 use inkstone_compute::Ticket;
-use inkstone_tensor::step::record::Record;
 use inkstone_kvcache as kvcache;
+use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{LAST, PageCopy, SeqStep, StepBuffer};
 use std::ops::Range;
 use std::time::{Duration, Instant};

@@ -6,26 +6,21 @@ use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use crate::{Error, Result};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A scheduler that many callers share.
 pub(crate) struct Shared {
     scheduler: Mutex<Scheduler>,
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<Vec<Sequence>>,
+    /// The number of sequences that wait in the scheduler.
+    waiting: Arc<AtomicUsize>,
     /// Whether the scheduler has something to read: new sequences, or sequences whose caller ended them.
     news: AtomicBool,
     metrics: Mutex<Metrics>,
     next_id: AtomicU64,
     /// The largest number of waiting sequences.
     queue: usize,
-}
-
-#[derive(Default)]
-struct Inbox {
-    new: Vec<Sequence>,
-    /// The number of sequences that wait in the scheduler.
-    waiting: usize,
 }
 
 /// The scheduler, for one caller. A thread that has it may lock outputs; a thread that holds the lock of an output must
@@ -42,8 +37,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub fn new(scheduler: Scheduler, queue: usize) -> Shared {
-        let metrics = Mutex::new(scheduler.metrics());
+        let (metrics, waiting) = (Mutex::new(scheduler.metrics()), scheduler.queued.clone());
         Shared {
+            waiting,
             scheduler: Mutex::new(scheduler),
             inbox: Mutex::default(),
             news: AtomicBool::new(false),
@@ -59,11 +55,11 @@ impl Shared {
     /// Too many sequences wait.
     pub fn add(&self, sequence: impl FnOnce(u64) -> Sequence) -> Result<()> {
         let mut inbox = locked(&self.inbox);
-        if inbox.waiting + inbox.new.len() >= self.queue {
+        if self.waiting.load(Ordering::Relaxed) + inbox.len() >= self.queue {
             return Err(Error::QueueFull { limit: self.queue });
         }
         // Under the lock, so that the order of the numbers is the order of arrival.
-        inbox.new.push(sequence(self.next_id.fetch_add(1, Ordering::Relaxed)));
+        inbox.push(sequence(self.next_id.fetch_add(1, Ordering::Relaxed)));
         drop(inbox);
         self.notify();
         Ok(())
@@ -117,7 +113,7 @@ impl Turn<'_> {
         let shared = self.shared;
         if shared.news.swap(false, Ordering::SeqCst) {
             let mut inbox = locked(&shared.inbox);
-            self.wait_for_slots(&mut inbox.new);
+            self.wait_for_slots(&mut inbox);
             drop(inbox);
             self.sweep();
         }
@@ -125,9 +121,7 @@ impl Turn<'_> {
     }
 
     fn publish(&self) {
-        let metrics = self.metrics();
-        locked(&self.shared.inbox).waiting = metrics.waiting;
-        *locked(&self.shared.metrics) = metrics;
+        *locked(&self.shared.metrics) = self.metrics();
     }
 
     fn give_back(&mut self) {

@@ -9,7 +9,7 @@ impl Scheduler {
     /// Looks up the beginning of a sequence that is about to begin, and takes the pages that hold it. At least one token
     /// is left to compute. The place where texts part is usually inside a page, whose beginning will be copied.
     pub(crate) fn look_up(&mut self, slot: usize) -> Result<(), Error> {
-        let Scheduler { running, tree, pool, found, counts, .. } = self;
+        let Scheduler { running, tree, pool, found, .. } = self;
         let Some(s) = running[slot].as_mut().filter(|s| s.shares() && !s.looked_up) else { return Ok(()) };
         s.looked_up = true;
         let known = &s.tokens[..s.known];
@@ -17,12 +17,6 @@ impl Scheduler {
         found.extend(hit.partial.map(|partial| partial.page));
         pool.adopt(&mut s.table, found, hit.tokens)?;
         s.fed = hit.tokens;
-        // A request counts once, even if it begins anew.
-        if s.draws == 0 && !std::mem::replace(&mut s.counted, true) {
-            counts.prefix_cache_queries += known.len() as u64;
-            counts.prefix_cache_hits += hit.tokens as u64;
-            s.output.lock().usage.cached_tokens = hit.tokens as u64;
-        }
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use inkstone_text::Tokenizer;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The running and waiting sequences, and the device that runs them. The scheduler has no thread: callers take turns.
@@ -32,6 +33,8 @@ pub(crate) struct Scheduler {
     pub(crate) running: Vec<Option<Sequence>>,
     /// In the order of arrival.
     pub(crate) waiting: VecDeque<Sequence>,
+    /// The number of these, which others may read during a step.
+    pub(crate) queued: Arc<AtomicUsize>,
     /// The step under composition.
     pub(crate) step: Step,
     /// The sequences of the step under composition, by slot, with the number of their rows.
@@ -67,6 +70,7 @@ impl Scheduler {
             budget: runner.most_rows(),
             running: (0..sequences).map(|_| None).collect(),
             waiting: VecDeque::new(),
+            queued: Arc::default(),
             plan: Vec::with_capacity(sequences),
             flights: VecDeque::with_capacity(runner.ahead()),
             alone: VecDeque::new(),
@@ -104,6 +108,7 @@ impl Scheduler {
         }
         self.sweep();
         self.admit();
+        self.queued.store(self.waiting.len(), Ordering::Relaxed);
         // A step with several windows lands before anything else is launched.
         while self.flights.len() < self.runner.ahead() && self.flights.back().is_none_or(|f| f.windows == 1) {
             match self.launch()? {

@@ -63,7 +63,7 @@ pub(crate) struct Sequence {
     pub private: bool,
     /// Whether its beginning was looked up since it has its slot.
     pub looked_up: bool,
-    /// Whether that was counted.
+    /// Whether what was found has been counted.
     pub counted: bool,
     /// The number of tokens that others can share.
     pub offered: usize,

@@ -29,7 +29,7 @@ fn no_step_is_launched_behind_a_limit() {
         let generator = setup.open(engine.clone(), Options::default()).unwrap();
         Request::new(1, &[BOS; 10]).tokens(6).reply(&generator);
         assert_eq!(engine.counts().submits, 3 + 5, "three chunks, and a decode for each further token");
-        Request::new(1, &[BOS; 10]).tokens(0).reply(&generator);
+        Request::new(1, &[5; 10]).tokens(0).reply(&generator);
         generator.logits(&[3; 4], &[]).unwrap();
         assert_eq!(engine.counts().submits, 8 + 3 + 1, "a prompt, and logits of one window");
     }

@@ -147,7 +147,7 @@ fn a_reply_that_a_callback_ends_does_not_depend_on_who_steps() {
             assert_eq!(other.reply(&generator), other.outcome(64));
             Flow::Stop
         };
-        let reply = with(&generator, &Cancel::new(), stop).unwrap();
+        let reply = Outcome::of(with(&generator, &Cancel::new(), stop).unwrap());
         let wanted = request.cut(&whole.ids[..last], FinishReason::Callback);
         assert_eq!((reply.ids, reply.finish, reply.usage), (wanted.ids, wanted.finish, wanted.usage));
         all_pages_are_back(&generator);

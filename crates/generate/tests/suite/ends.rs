@@ -92,7 +92,7 @@ fn the_limit_and_the_context_are_told_apart() {
 
 #[test]
 fn with_a_limit_of_0_the_prompt_is_computed_and_nothing_is_drawn() {
-    let generator = Setup { context: 20, chunk: 3, timed: true, ..Setup::default() }.generator();
+    let generator = Setup { context: 20, chunk: 3, timed: true, prefix: false, ..Setup::default() }.generator();
     let rows = || generator.profile().unwrap().iter().map(|p| p.runs.rows).sum::<u64>();
     for prompt in [1, 10, 20] {
         let before = rows();

@@ -28,8 +28,8 @@ fn while_a_step_is_held_up(f: impl FnOnce(&Generator) + Send) {
     let (generator, gate) = gated();
     let mut other = request(1).stream(&generator);
     other.read_pieces(2);
-    gate.set_closed(true);
     std::thread::scope(|scope| {
+        let closed = gate.closed();
         let other = scope.spawn(move || other.rest());
         gate.wait_for_call();
         let (sender, done) = mpsc::channel();
@@ -39,7 +39,7 @@ fn while_a_step_is_held_up(f: impl FnOnce(&Generator) + Send) {
             _ = sender.send(());
         });
         let in_time = done.recv_timeout(SOON);
-        gate.set_closed(false);
+        drop(closed);
         in_time.expect("the call does not wait for the step");
         assert_eq!(other.join().unwrap(), request(1).outcome(64));
     });
@@ -65,8 +65,8 @@ fn a_dropped_stream_does_not_wait() {
 fn what_arrives_during_a_step_counts_after_it() {
     let (generator, gate) = gated();
     let mut other = request(1).stream(&generator);
-    gate.set_closed(true);
     std::thread::scope(|scope| {
+        let closed = gate.closed();
         let piece = scope.spawn(move || {
             other.read_pieces(1);
             other
@@ -74,7 +74,7 @@ fn what_arrives_during_a_step_counts_after_it() {
         gate.wait_for_call();
         drop(request(2).stream(&generator));
         let _kept = request(4).stream(&generator);
-        gate.set_closed(false);
+        drop(closed);
         let _other = piece.join().unwrap();
         let metrics = generator.metrics();
         assert_eq!((metrics.running, metrics.waiting), (1, 1), "{metrics:?}");
@@ -107,15 +107,15 @@ fn after_stop_no_token_is_given_out() {
     let (generator, gate) = gated();
     let mut stopped = request(1).stream(&generator);
     stopped.read_pieces(2);
-    gate.set_closed(true);
     std::thread::scope(|scope| {
+        let closed = gate.closed();
         // Another caller runs the step that computes the next token of both.
         let mut other = request(2).stream(&generator);
         let other = scope.spawn(move || other.rest());
         gate.wait_for_call();
         let drawn = stopped.stream().usage().completion_tokens as usize;
         stopped.stream().stop();
-        gate.set_closed(false);
+        drop(closed);
         assert_eq!(other.join().unwrap(), request(2).outcome(64));
         let whole = request(1).outcome(64);
         assert_eq!(stopped.rest(), request(1).cut(&whole.ids[..drawn], FinishReason::Callback));

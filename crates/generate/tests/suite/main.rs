@@ -7,6 +7,7 @@ mod failures;
 mod inbox;
 mod options;
 mod preemption;
+mod prefix;
 mod profile;
 mod random;
 mod rig;

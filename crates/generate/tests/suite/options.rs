@@ -77,6 +77,7 @@ fn rows() -> Vec<Row> {
         logprobs: [1u32, 2, 3], None;
         bos: [false, true, false], None;
         deadline: [1, 2, 3].map(Duration::from_secs), None;
+        cache_salt: ["a", "b", "c"].map(str::to_owned), None;
     };
     rows.extend(all! {
         logit_bias: [(1u32, 1f32), (2, 2.0), (3, 3.0)];

@@ -98,7 +98,7 @@ fn logits_are_given_once() {
 fn prompts_are_composed_in_the_order_of_their_arrival() {
     let setup = Setup { rows: vec![1, 4], sequences: 3, ..short() };
     let generator = Setup { cache: 0, ..setup }.generator();
-    let requests: Vec<Request> = (1..=3).map(|seed| Request::new(seed, &[BOS; 12]).tokens(2)).collect();
+    let requests: Vec<Request> = (1..=3).map(|seed| Request::new(seed, &[seed as u32 + 2; 12]).tokens(2)).collect();
     let mut readers: Vec<Reader> = requests.iter().map(|r| r.stream(&generator)).collect();
     readers[2].read_pieces(1);
     let drawn: Vec<u64> = readers.iter().map(|r| r.stream().usage().completion_tokens).collect();

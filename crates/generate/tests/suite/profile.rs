@@ -69,7 +69,7 @@ fn logits_have_the_steps_that_the_caller_asks_for() {
 
 #[test]
 fn rows_are_counted_once_for_all_windows_of_draws() {
-    let generator = generator(Setup { sequences: 6, logit_rows: vec![1, 2], ..Setup::default() });
+    let generator = generator(Setup { sequences: 6, logit_rows: vec![1, 2], prefix: false, ..Setup::default() });
     let mut readers: Vec<_> = (0..5).map(|i| Request::new(i, &[BOS, 3]).tokens(3).stream(&generator)).collect();
     readers.iter_mut().for_each(|reader| drop(reader.rest()));
     // Three steps with windows of 2, 2 and 1 logit rows: 10 rows of prompts, then 5 decodes each.
@@ -79,7 +79,7 @@ fn rows_are_counted_once_for_all_windows_of_draws() {
 
 #[test]
 fn a_plan_is_counted_under_the_smallest_buckets_that_hold_its_step() {
-    let generator = generator(Setup::default());
+    let generator = generator(Setup { prefix: false, ..Setup::default() });
     for prompt in [1, 2, 4, 5, 16] {
         Request::new(1, &vec![BOS; prompt]).tokens(1).reply(&generator);
     }

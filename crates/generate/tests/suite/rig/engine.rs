@@ -29,10 +29,15 @@ struct State {
 }
 
 impl Gate {
-    /// Holds up calls from now on, or lets them go on.
-    pub fn set_closed(&self, closed: bool) {
+    fn set_closed(&self, closed: bool) {
         self.0.0.lock().unwrap().closed = closed;
         self.0.1.notify_all();
+    }
+
+    /// Closes it until the value is dropped.
+    pub fn closed(&self) -> Closed<'_> {
+        self.set_closed(true);
+        Closed(self)
     }
 
     /// Waits until a call is held up.
@@ -46,6 +51,15 @@ impl Gate {
         self.0.1.notify_all();
         state = self.0.1.wait_while(state, |state| state.closed).unwrap();
         state.held -= 1;
+    }
+}
+
+/// A gate that is closed.
+pub struct Closed<'g>(&'g Gate);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.set_closed(false);
     }
 }
 

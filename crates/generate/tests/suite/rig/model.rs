@@ -75,6 +75,8 @@ pub struct Setup {
     /// Tokens of the cache; 0: a context for each sequence.
     pub cache: usize,
     pub queue: usize,
+    /// Whether equal prompts share pages.
+    pub prefix: bool,
     pub page: usize,
     pub chunk: usize,
     /// Buckets of the engine.
@@ -97,6 +99,7 @@ impl Default for Setup {
             sequences: 4,
             cache: 0,
             queue: 1024,
+            prefix: true,
             page: 4,
             chunk: 0,
             rows: vec![1, 4, 16],
@@ -129,7 +132,7 @@ impl Setup {
     pub fn open(&self, engine: Arc<dyn Engine>, own: Options) -> Result<Generator> {
         let mut config = RunConfig::new(self.context);
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
-        (config.cache, config.queue) = (self.cache, self.queue);
+        (config.cache, config.queue, config.prefix) = (self.cache, self.queue, self.prefix);
         config.file = self.file.clone();
         let file = file();
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
