@@ -1,5 +1,6 @@
 //! The values that definitions compute with.
 
+use crate::cache::Cache;
 use crate::source::{SharedBytes, WeightBytes};
 use crate::{DType, Dim, Sizes, Type};
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
@@ -15,6 +16,7 @@ pub struct Array {
     cols: usize,
     row_bytes: usize,
     group: usize,
+    heads: usize,
     data: Data,
 }
 
@@ -76,12 +78,12 @@ impl Array {
     /// As [`Array::zeros`].
     pub fn of(ty: &Type, sizes: &Sizes) -> Result<Array, NoMemory> {
         let Type { dtype, cols, .. } = *ty;
-        let (rows, group) = (ty.rows.at(sizes), ty.rows.group());
+        let (rows, group, heads) = (ty.rows.at(sizes), ty.rows.group(), ty.rows.heads());
         let size = dtype.row_bytes(cols).and_then(|row_bytes| Some((row_bytes, row_bytes.checked_mul(rows)?)));
         let (row_bytes, bytes) = size.ok_or(NoMemory { bytes: u64::MAX })?;
         let words = bytemuck::allocation::try_zeroed_slice_box::<u32>(bytes.div_ceil(4))
             .map_err(|()| NoMemory { bytes: bytes as u64 })?;
-        Ok(Array { dtype, rows, cols, row_bytes, group, data: Data::Owned(Arc::new(words.into_vec())) })
+        Ok(Array { dtype, rows, cols, row_bytes, group, heads, data: Data::Owned(Arc::new(words.into_vec())) })
     }
 
     /// A matrix of f32 from its values, row by row.
@@ -108,6 +110,7 @@ impl Array {
             cols,
             row_bytes: 4 * cols,
             group: 0,
+            heads: 1,
             data: Data::Owned(Arc::new(words)),
         }
     }
@@ -122,6 +125,7 @@ impl Array {
             cols,
             row_bytes: 4 * cols,
             group: 0,
+            heads: 1,
             data: Data::Owned(Arc::new(bytemuck::cast_vec(values))),
         }
     }
@@ -132,7 +136,7 @@ impl Array {
         let fits = row_bytes.checked_mul(rows) == Some(weight.len)
             && weight.offset.checked_add(weight.len)? <= (*weight.data).as_ref().len();
         let data = Data::Shared { bytes: weight.data, offset: weight.offset, len: weight.len };
-        fits.then_some(Array { dtype, rows, cols, row_bytes, group: 0, data })
+        fits.then_some(Array { dtype, rows, cols, row_bytes, group: 0, heads: 1, data })
     }
 
     /// A copy of encoded bytes. `None` if their length is not a whole number of rows.
@@ -147,10 +151,10 @@ impl Array {
     /// sizes. `None` if the words are too few.
     pub fn from_memory(ty: &Type, sizes: &Sizes, words: Arc<Vec<u32>>) -> Option<Array> {
         let Type { dtype, cols, .. } = *ty;
-        let (rows, group) = (ty.rows.at(sizes), ty.rows.group());
+        let (rows, group, heads) = (ty.rows.at(sizes), ty.rows.group(), ty.rows.heads());
         let row_bytes = dtype.row_bytes(cols)?;
         let fits = row_bytes.checked_mul(rows)? <= 4 * words.len();
-        fits.then_some(Array { dtype, rows, cols, row_bytes, group, data: Data::Owned(words) })
+        fits.then_some(Array { dtype, rows, cols, row_bytes, group, heads, data: Data::Owned(words) })
     }
 
     /// The memory of a matrix that came from [`Array::from_memory`].
@@ -185,9 +189,14 @@ impl Array {
     pub fn group(&self) -> usize {
         self.group
     }
-    /// Whether it has the dtype, the columns and the layer group of `ty`.
+    /// The layout of a cache; a value of another type has one head.
+    pub fn cache(&self) -> Cache {
+        Cache { heads: self.heads, slots: self.rows / self.heads }
+    }
+    /// Whether it has the dtype, the columns, the layer group and the heads of `ty`.
     pub fn is_of(&self, ty: &Type) -> bool {
-        (self.dtype, self.cols, self.group) == (ty.dtype, ty.cols, ty.rows.group())
+        let Array { dtype, cols, group, heads, .. } = *self;
+        (dtype, cols, group, heads) == (ty.dtype, ty.cols, ty.rows.group(), ty.rows.heads())
     }
 
     /// The encoded bytes.

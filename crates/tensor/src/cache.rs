@@ -29,7 +29,7 @@ pub struct Cache {
 impl Cache {
     /// A matrix of type `ty`, of so many rows in all, as a cache; one of another type has one head.
     pub fn of(ty: &Type, rows: usize) -> Cache {
-        let heads = if let Dim::Slots { heads, .. } = ty.rows { heads.max(1) } else { 1 };
+        let heads = ty.rows.heads();
         Cache { heads, slots: rows / heads }
     }
 

@@ -85,6 +85,11 @@ impl Dim {
     pub fn group(self) -> usize {
         if let Dim::Slots { group, .. } = self { group } else { 0 }
     }
+
+    /// The number of heads of a cache that are stored separately; 1 for other values.
+    pub fn heads(self) -> usize {
+        if let Dim::Slots { heads, .. } = self { heads.max(1) } else { 1 }
+    }
 }
 
 impl fmt::Display for Dim {
