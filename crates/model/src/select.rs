@@ -3,7 +3,7 @@
 use crate::Error;
 use inkstone_graph::{Graph, Port, Tracer};
 use inkstone_tensor::step::ROWS;
-use inkstone_tensor::{Dim, Type, WeightSource};
+use inkstone_tensor::{Dim, NoWeights, Type};
 
 /// The graph that draws tokens. With `scored` it also computes log-probabilities, which never changes the tokens.
 pub(crate) fn select(vocab: usize, scored: bool) -> Result<Graph, Error> {
@@ -19,15 +19,4 @@ pub(crate) fn select(vocab: usize, scored: bool) -> Result<Graph, Error> {
     }
     t.output(Port::RECORDS, records);
     Ok(t.finish()?)
-}
-
-struct NoWeights;
-
-impl WeightSource for NoWeights {
-    fn info(&self, _name: &str) -> Option<inkstone_tensor::WeightInfo> {
-        None
-    }
-    fn bytes(&self, name: &str) -> Result<inkstone_tensor::WeightBytes, inkstone_tensor::SourceError> {
-        Err(inkstone_tensor::SourceError { tensor: name.to_owned(), reason: "drawing has no weights".to_owned() })
-    }
 }

@@ -36,4 +36,6 @@ pub use error_kind::ErrorKind;
 pub use hash::fnv1a;
 pub use op::{Op, forbid_eval};
 pub use shape::{Dim, Sizes, Slots, Type};
-pub use source::{NoProgress, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource};
+pub use source::{
+    NoProgress, NoWeights, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource,
+};

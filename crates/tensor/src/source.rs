@@ -88,6 +88,18 @@ pub struct SourceError {
     pub reason: String,
 }
 
+/// A source without tensors, for graphs that read none.
+pub struct NoWeights;
+
+impl WeightSource for NoWeights {
+    fn info(&self, _name: &str) -> Option<WeightInfo> {
+        None
+    }
+    fn bytes(&self, name: &str) -> Result<WeightBytes, SourceError> {
+        Err(SourceError { tensor: name.to_owned(), reason: "the source has no tensors".to_owned() })
+    }
+}
+
 /// Told how far a long piece of work is; may be called from several threads.
 pub trait Progress: Send + Sync {
     /// `done` of `total` bytes.
