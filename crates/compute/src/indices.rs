@@ -57,7 +57,7 @@ fn check_op(op: &Op, step: &StepView, ins: &[Operand], slots: &Slots) -> Result<
 }
 
 fn below(what: &'static str, value: usize, limit: usize) -> Result<(), StepError> {
-    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.saturating_sub(1) }) }
+    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.checked_sub(1) }) }
 }
 
 /// Lengths can grow by the rows of this step.

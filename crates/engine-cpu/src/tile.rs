@@ -43,7 +43,7 @@ pub(crate) fn step_rows<'a>(view: &View<'a>) -> impl ExactSizeIterator<Item = Ro
 
 /// That `value` is below `limit`.
 pub(crate) fn below(what: &'static str, value: usize, limit: usize) -> Result<(), StepError> {
-    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.saturating_sub(1) }) }
+    if value < limit { Ok(()) } else { Err(StepError { what, value, allowed: limit.checked_sub(1) }) }
 }
 
 /// The places of a sequence in caches of `slots` places; rows may come from a port, so they are not trusted.

@@ -153,7 +153,7 @@ fn of_compute() -> Rows {
         NotBack { ticket, range, reason } => Engine;
         Injected { call = compute::conformance::Call::Submit } => Engine;
         Earlier(Arc::new(compute::Error::Cancelled)) => Cancelled;
-        Step(StepError { what: "rows", value: 1, allowed: 0 }) => Engine;
+        Step(StepError { what: "rows", value: 1, allowed: Some(0) }) => Engine;
         TooLarge { what, value, limit, plan } => Engine;
         NoExecutor { engine, exec, known } => Engine;
         Hazard { first, second, bytes } => Engine;

@@ -58,7 +58,7 @@ pub(super) fn score(tile: &mut Tile) -> Result<(), StepError> {
 
 fn missing(tile: &Tile, r: usize) -> StepError {
     let value = tile.step.logits[r].row as usize;
-    StepError { what: "row of logits", value, allowed: tile.sizes.rows.saturating_sub(1) }
+    StepError { what: "row of logits", value, allowed: tile.sizes.rows.checked_sub(1) }
 }
 
 fn lengths(tile: &Tile, carried: &[u32]) -> Result<(), StepError> {

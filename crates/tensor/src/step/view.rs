@@ -9,14 +9,14 @@ use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
 
 /// The reason why words are not a step buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("step buffer: {what} is {value}, allowed: {allowed}")]
+#[error("step buffer: {what} is {value}, allowed: {}", .allowed.map_or_else(|| "none".to_owned(), |n| n.to_string()))]
 pub struct StepError {
     /// The field.
     pub what: &'static str,
     /// Its value.
     pub value: usize,
-    /// The value that is allowed, or the largest of those that are.
-    pub allowed: usize,
+    /// The value that is allowed, or the largest of those that are; `None` where there must be no such value.
+    pub allowed: Option<usize>,
 }
 
 /// The parts of a step buffer.
@@ -37,18 +37,19 @@ pub struct StepView<'a> {
 }
 
 fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
-    if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+    if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed: Some(allowed) }) }
 }
 
 fn exactly(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
-    if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed }) }
+    if value == allowed { Ok(()) } else { Err(StepError { what, value, allowed: Some(allowed) }) }
 }
 
 /// The records in a range of words.
 fn records<'a, T: Pod>(what: &'static str, words: &'a [u32], at: usize, len: usize) -> Result<&'a [T], StepError> {
     let end = at.saturating_add(len);
-    let range = words.get(at..end).ok_or(StepError { what, value: end, allowed: words.len() })?;
-    try_cast_slice(range).map_err(|_| StepError { what, value: len, allowed: 0 })
+    let range = words.get(at..end).ok_or(StepError { what, value: end, allowed: Some(words.len()) })?;
+    let whole = len - len % (size_of::<T>() / 4);
+    try_cast_slice(range).map_err(|_| StepError { what, value: len, allowed: Some(whole) })
 }
 
 /// The records of a section.
@@ -81,7 +82,7 @@ impl<'a> StepView<'a> {
         exactly("words of the feed", feed.len(), header.rows as usize)?;
         exactly("records of logit rows", logits.len(), header.logits as usize)?;
         if header.page == 0 {
-            return Err(StepError { what: "tokens a page", value: 0, allowed: usize::MAX });
+            return Err(StepError { what: "tokens a page", value: 0, allowed: Some(usize::MAX) });
         }
         let mut row = 0usize;
         for s in seqs {
@@ -102,7 +103,7 @@ impl<'a> StepView<'a> {
             let s = seqs.get(seq).ok_or(StepError {
                 what: "sequence of a logit row",
                 value: seq,
-                allowed: seqs.len().saturating_sub(1),
+                allowed: seqs.len().checked_sub(1),
             })?;
             at_most("first row of a sequence with logits", s.first_row as usize, l.row as usize)?;
             at_most("row of logits", l.row as usize + 1, (s.first_row + s.rows) as usize)?;
@@ -154,14 +155,14 @@ impl<'a> StepView<'a> {
 #[inline]
 pub fn page(table: &[u32], index: usize, pages: usize) -> Result<usize, StepError> {
     let Some(page) = table.get(index) else {
-        return Err(StepError { what: "pages up to a position", value: index.saturating_add(1), allowed: table.len() });
+        return Err(StepError { what: "pages up to a position", value: index.saturating_add(1), allowed: Some(table.len()) });
     };
     let what = match *page {
         page if (page as usize) < pages => return Ok(page as usize),
         NONE => "page that was given back",
         _ => "page",
     };
-    Err(StepError { what, value: *page as usize, allowed: pages.saturating_sub(1) })
+    Err(StepError { what, value: *page as usize, allowed: pages.checked_sub(1) })
 }
 
 /// The rows that `begin_step` derived, from the words of its result.
