@@ -1,6 +1,6 @@
 //! The host's side: a step is composed here, in vectors that keep their memory.
 
-use super::{GROUPS, Header, LogitRow, NONE, SECTIONS, SEQS, Section, Seq, Table};
+use super::{COPIES, GROUPS, Header, LogitRow, NONE, PageCopy, SECTIONS, SEQS, Section, Seq, Table};
 use crate::NoMemory;
 use bytemuck::{bytes_of, cast_slice};
 
@@ -39,13 +39,15 @@ pub struct StepBuffer {
     logits: Vec<LogitRow>,
     pages: Vec<u32>,
     samplers: Vec<u32>,
+    copies: Vec<PageCopy>,
     words: Vec<u32>,
 }
 
 impl StepBuffer {
-    /// Words of the largest step that has at most so many rows, words of page tables and of sampling chains.
+    /// Words of the largest step that has at most so many rows, words of page tables and of sampling chains, with as many
+    /// page copies as a step can have.
     pub const fn max_words(rows: usize, pages: usize, samplers: usize) -> usize {
-        (size_of::<Header>() + SEQS * size_of::<Seq>()) / 4
+        (size_of::<Header>() + SEQS * size_of::<Seq>() + COPIES * size_of::<PageCopy>()) / 4
             + rows.saturating_mul(3).saturating_add(pages).saturating_add(samplers)
     }
 
@@ -69,6 +71,7 @@ impl StepBuffer {
             logits: room(rows)?,
             pages: room(pages)?,
             samplers: room(samplers)?,
+            copies: room(COPIES)?,
             words: room(Self::max_words(rows, pages, samplers))?,
         })
     }
@@ -80,6 +83,7 @@ impl StepBuffer {
         self.logits.clear();
         self.pages.clear();
         self.samplers.clear();
+        self.copies.clear();
     }
 
     /// Adds the next tokens of a sequence.
@@ -101,6 +105,12 @@ impl StepBuffer {
         self.logits.extend(wanted.map(|row| LogitRow { row, seq }));
         self.seqs.push(Seq { slot: s.slot as u32, first_row, rows, sampler_at, tables });
         self.feed.extend_from_slice(s.tokens);
+    }
+
+    /// Adds a copy of a page; a step has at most [`COPIES`]. [`StepView::new`](super::StepView::new) refuses copies that
+    /// contradict each other.
+    pub fn copy(&mut self, copy: PageCopy) {
+        self.copies.push(copy);
     }
 
     /// Rows so far.
@@ -143,7 +153,8 @@ impl StepBuffer {
 
     /// The words of each section.
     fn parts(&self) -> [&[u32]; SECTIONS] {
-        [cast_slice(&self.seqs), &self.feed, cast_slice(&self.logits), &self.pages, &self.samplers]
+        let (seqs, logits, copies) = (&self.seqs, &self.logits, &self.copies);
+        [cast_slice(seqs), &self.feed, cast_slice(logits), &self.pages, &self.samplers, cast_slice(copies)]
     }
 
     /// The number of words that go to the device.
@@ -173,14 +184,17 @@ fn room<T>(n: usize) -> Result<Vec<T>, NoMemory> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LAST, StepView};
+    use super::super::{LAST, SECTION_COPIES, StepView};
     use super::*;
+
+    const COPY: PageCopy = PageCopy { group: 1, from: 2, to: 5, places: 4 };
 
     fn two() -> StepBuffer {
         let mut b = StepBuffer::with_capacity(4, 8, 8, 8);
         let (a, z): (&[u32], &[u32]) = (&[7, 3], &[5]);
         b.push(&SeqStep { slot: 2, tokens: &[9, 8, 7, 6, 5], tables: &[a], logits: LogitWish::All, sampler: None });
         b.push(&SeqStep { slot: 0, tokens: &[LAST], tables: &[z], logits: LogitWish::Last, sampler: Some(&[1, 2]) });
+        b.copy(COPY);
         b
     }
 
@@ -192,6 +206,7 @@ mod tests {
         let v = StepView::new(&words).unwrap();
         assert_eq!((v.feed, v.pages, v.samplers), (&[9, 8, 7, 6, 5, LAST][..], &[7, 3, 5][..], &[1, 2][..]));
         assert_eq!(v.logits, [LogitRow { row: 4, seq: 0 }, LogitRow { row: 5, seq: 1 }]);
+        assert_eq!(v.copies, [COPY]);
         assert_eq!((v.place(0, 0, 3), v.place(0, 0, 4), v.place(1, 0, 0)), (31, 12, 20));
         assert!(v.is_last_row(&v.logits[0]) && v.is_last_row(&v.logits[1]));
     }
@@ -204,9 +219,9 @@ mod tests {
             assert!(StepView::new(&words[..cut]).is_err(), "{cut}");
         }
         let sound = StepView::new(&words).unwrap();
-        // By the name of a field: the header has 16 words, then come two sequences of 12 words, the feed of 6 and the
+        // By the name of a field: the header has 18 words, then come two sequences of 12 words, the feed of 6 and the
         // logit rows of 2 words.
-        let (seq, logits) = (|i: usize, field: usize| 16 + 12 * i + field, |i: usize, field: usize| 46 + 2 * i + field);
+        let (seq, logits) = (|i: usize, field: usize| 18 + 12 * i + field, |i: usize, field: usize| 48 + 2 * i + field);
         assert_eq!((words[seq(1, 1)], words[seq(1, 2)], words[logits(0, 0)], words[logits(0, 1)]), (5, 1, 0, 0));
         let counts = [(0, 7), (0, 5), (1, 65), (1, 1), (2, 5), (2, 7), (3, 6), (4, 7), (5, 0)];
         let slots_and_tables = [(seq(0, 0), 64), (seq(0, 4), 9), (seq(0, 5), 4), (seq(1, 10), 4), (seq(1, 3), 3)];
@@ -219,10 +234,11 @@ mod tests {
             assert!(StepView::new(&bad).is_err(), "word {at} = {value}");
         }
         for (i, section) in sound.header.sections.iter().enumerate() {
-            // Past the end, at the very end of the numbers, and too long; too short if there is a count for it.
+            // Past the end, at the very end of the numbers, and too long; too short if there is a count for it, or if
+            // the last record is cut.
             let faults = [(0, words.len() as u32), (0, u32::MAX), (1, u32::MAX), (1, words.len() as u32)];
             let short = (1, section.words - 1);
-            for (field, value) in faults.into_iter().chain((i < 3).then_some(short)) {
+            for (field, value) in faults.into_iter().chain((i < 3 || i == SECTION_COPIES).then_some(short)) {
                 let mut bad = words.clone();
                 bad[6 + 2 * i + field] = value;
                 assert!(StepView::new(&bad).is_err(), "field {field} of section {i} = {value}");
@@ -251,7 +267,7 @@ mod tests {
         moved[..size_of::<Header>() / 4].copy_from_slice(cast_slice(bytes_of(&header)));
         let found = StepView::new(&moved).unwrap();
         assert_eq!((found.seqs, found.feed, found.logits), (wanted.seqs, wanted.feed, wanted.logits));
-        assert_eq!((found.pages, found.samplers), (wanted.pages, wanted.samplers));
+        assert_eq!((found.pages, found.samplers, found.copies), (wanted.pages, wanted.samplers, wanted.copies));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod buffer;
 pub mod carry;
+mod copies;
 pub mod record;
 mod sampler;
 mod view;
@@ -21,6 +22,9 @@ pub const SEQS: usize = 64;
 
 /// The largest number of page tables of a sequence: one per layer group (full attention is group 0).
 pub const GROUPS: usize = 4;
+
+/// The largest number of page copies in a step: one per sequence and layer group.
+pub const COPIES: usize = SEQS * GROUPS;
 
 /// In the feed: the token that this sequence drew last.
 pub const LAST: u32 = u32::MAX;
@@ -61,7 +65,7 @@ pub struct Section {
 }
 
 /// The number of sections.
-pub const SECTIONS: usize = 5;
+pub const SECTIONS: usize = 6;
 /// A [`Seq`] for each sequence.
 pub const SECTION_SEQS: usize = 0;
 /// A word for each row: its token, or [`LAST`].
@@ -72,6 +76,8 @@ pub const SECTION_LOGITS: usize = 2;
 pub const SECTION_PAGES: usize = 3;
 /// Sampling chains.
 pub const SECTION_SAMPLERS: usize = 4;
+/// A [`PageCopy`] for each page that is copied.
+pub const SECTION_COPIES: usize = 5;
 
 /// A sequence's part of a step.
 #[repr(C)]
@@ -107,6 +113,24 @@ pub struct LogitRow {
     pub row: u32,
     /// Index of its sequence in this step.
     pub seq: u32,
+}
+
+/// A page that is copied before rows write: the first `places` places of page `from` go to page `to`, in all states of the
+/// layer group. So a sequence gets a page of its own in place of a page that it shares.
+///
+/// Within a layer group no page is the target of two copies, and none is both a source and a target, so that the order
+/// of the copies does not matter.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct PageCopy {
+    /// The layer group.
+    pub group: u32,
+    /// The page whose places are read.
+    pub from: u32,
+    /// The page whose places are written.
+    pub to: u32,
+    /// The number of places, at most those of a page.
+    pub places: u32,
 }
 
 /// One token of this step: derived by `begin_step`, never written by the host.

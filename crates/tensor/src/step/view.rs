@@ -1,8 +1,8 @@
 //! A step buffer as definitions and kernels see it.
 
 use super::{
-    GROUPS, Header, LogitRow, NONE, Row, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES, SECTION_SAMPLERS, SECTION_SEQS,
-    SEQS, Seq,
+    GROUPS, Header, LogitRow, NONE, PageCopy, Row, SECTION_COPIES, SECTION_FEED, SECTION_LOGITS, SECTION_PAGES,
+    SECTION_SAMPLERS, SECTION_SEQS, SEQS, Seq, copies,
 };
 use crate::{Sizes, Slots};
 use bytemuck::{Pod, cast_slice, pod_read_unaligned, try_cast_slice};
@@ -34,9 +34,11 @@ pub struct StepView<'a> {
     pub pages: &'a [u32],
     /// Sampling chains, one after the other.
     pub samplers: &'a [u32],
+    /// Pages that are copied before rows write.
+    pub copies: &'a [PageCopy],
 }
 
-fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
+pub(super) fn at_most(what: &'static str, value: usize, allowed: usize) -> Result<(), StepError> {
     if value <= allowed { Ok(()) } else { Err(StepError { what, value, allowed: Some(allowed) }) }
 }
 
@@ -66,7 +68,7 @@ fn section<'a, T: Pod>(
 impl<'a> StepView<'a> {
     /// Parses and checks the words of a step buffer. Afterwards all indices between its records are in range, every row
     /// belongs to one sequence, and every logit row to the sequence that it names. The caller, which knows the size of
-    /// the cache, checks the pages.
+    /// the cache, checks the pages, of tables and of copies.
     ///
     /// # Errors
     /// The first field that is out of range.
@@ -77,6 +79,7 @@ impl<'a> StepView<'a> {
         let logits: &[LogitRow] = section("logit rows", words, &header, SECTION_LOGITS)?;
         let pages: &[u32] = section("pages", words, &header, SECTION_PAGES)?;
         let samplers: &[u32] = section("samplers", words, &header, SECTION_SAMPLERS)?;
+        let copies: &[PageCopy] = section("page copies", words, &header, SECTION_COPIES)?;
         at_most("sequences", header.seqs as usize, SEQS)?;
         exactly("records of sequences", seqs.len(), header.seqs as usize)?;
         exactly("words of the feed", feed.len(), header.rows as usize)?;
@@ -84,6 +87,7 @@ impl<'a> StepView<'a> {
         if header.page == 0 {
             return Err(StepError { what: "tokens a page", value: 0, allowed: Some(usize::MAX) });
         }
+        copies::check(copies, header.page as usize)?;
         let mut row = 0usize;
         for s in seqs {
             at_most("slot", s.slot as usize, SEQS - 1)?;
@@ -110,7 +114,7 @@ impl<'a> StepView<'a> {
         }
         let (first, count) = (header.logit_first as usize, header.logit_rows as usize);
         at_most("window of logit rows", first + count, logits.len())?;
-        Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers })
+        Ok(StepView { header, seqs, feed, logits: &logits[first..first + count], pages, samplers, copies })
     }
 
     /// True counts of this step; `slots` are the places of the caches.
@@ -135,6 +139,11 @@ impl<'a> StepView<'a> {
         &self.pages[table.at as usize..][..table.pages as usize]
     }
 
+    /// The copies of pages in a layer group.
+    pub fn copies_in(&self, group: usize) -> impl Iterator<Item = &'a PageCopy> + use<'a> {
+        self.copies.iter().filter(move |copy| copy.group as usize == group)
+    }
+
     /// The words from the sampling chain of a sequence on, if the sequence draws.
     pub fn sampler(&self, seq: usize) -> Option<&'a [u32]> {
         let at = self.seqs[seq].sampler_at;
@@ -155,7 +164,11 @@ impl<'a> StepView<'a> {
 #[inline]
 pub fn page(table: &[u32], index: usize, pages: usize) -> Result<usize, StepError> {
     let Some(page) = table.get(index) else {
-        return Err(StepError { what: "pages up to a position", value: index.saturating_add(1), allowed: Some(table.len()) });
+        return Err(StepError {
+            what: "pages up to a position",
+            value: index.saturating_add(1),
+            allowed: Some(table.len()),
+        });
     };
     let what = match *page {
         page if (page as usize) < pages => return Ok(page as usize),
