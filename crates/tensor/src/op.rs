@@ -183,6 +183,8 @@ ops! {
     Rope,
     /// (cache, x, rows) -> cache
     KvWrite,
+    /// (cache) -> cache
+    KvCopy,
     /// (q, k, v, rows) -> x
     Attend,
     /// (x, ...) -> x, element by element

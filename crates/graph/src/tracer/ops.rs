@@ -25,14 +25,14 @@ macro_rules! values {
 
 /// The same for ops that consume a state, their first operand, and make its next version.
 macro_rules! states {
-    ($($(#[$doc:meta])* $name:ident($($x:ident: $kind:ty),+ $(; $attr:ident: $ty:ty)?) = $op:expr;)+) => {
+    ($($(#[$doc:meta])* $name:ident($($x:ident: $kind:ty),* $(; $attr:ident: $ty:ty)?) = $op:expr;)+) => {
         /// Ops that make the next version of a state. They fail as those that make a value.
         #[allow(clippy::missing_errors_doc)]
         impl Tracer<'_> {$(
             $(#[$doc])*
             #[track_caller]
-            pub fn $name(&self, state: State, $($x: $kind,)+ $($attr: $ty)?) -> Result<State> {
-                let (id, ty) = self.single($op.into(), &[state.operand(), $($x.operand()),+])?;
+            pub fn $name(&self, state: State, $($x: $kind,)* $($attr: $ty)?) -> Result<State> {
+                let (id, ty) = self.single($op.into(), &[state.operand(), $($x.operand()),*])?;
                 Ok(State { id, ty, name: state.name })
             }
         )+}
@@ -77,6 +77,8 @@ values! {
 states! {
     /// Each row of `x` at the place of its position; see [`KvWrite`].
     kv_write(x: Value, rows: Value) = KvWrite;
+    /// The pages that the step copies; see [`KvCopy`].
+    kv_copy() = KvCopy;
     /// The token of each row at the place of its position; see [`HistoryWrite`].
     history_write(rows: Value) = HistoryWrite;
     /// Takes what each sequence drew; see [`Accept`].
