@@ -4,6 +4,7 @@ use super::decoded::decode_row;
 use crate::memory::ViewMut;
 use crate::tile::{Places, Tile, below, step_rows};
 use inkstone_tensor::Op;
+use inkstone_tensor::cache::{Cache, RUN};
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::StepError;
 
@@ -56,6 +57,29 @@ pub(super) fn write_heads(cache: &mut ViewMut, place: usize, x: &[f32]) {
     for (head, x) in cache.heads.clone().zip(x.chunks_exact(cache.ty.cols)) {
         encode(x, cache.head_bytes(head, place));
     }
+}
+
+/// The places of a head are contiguous up to the end of a [`RUN`], so most pages of a head are copied at once.
+pub(super) fn kv_copy(tile: &mut Tile) -> Result<(), StepError> {
+    let cache = &mut tile.outs[0];
+    let (ty, page) = (cache.ty, tile.step.header.page as usize);
+    let (lie, row) = (Cache::of(&ty, cache.rows.len()), ty.row_bytes() as usize);
+    let bytes = cache.all::<u8>();
+    for copy in tile.step.copies_in(ty.rows.group()) {
+        let first = copy.pages(lie.slots / page)?.map(|number| number * page);
+        let places = copy.places as usize;
+        for head in 0..lie.heads {
+            let mut done = 0;
+            while done < places {
+                let [from, to] = first.map(|place| place + done);
+                let count = (places - done).min(RUN - from % RUN).min(RUN - to % RUN);
+                let [from, to] = [from, to].map(|place| lie.row(head, place) * row);
+                bytes.copy_within(from..from + count * row, to);
+                done += count;
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn history_write(tile: &mut Tile) -> Result<(), StepError> {

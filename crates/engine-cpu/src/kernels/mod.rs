@@ -55,6 +55,7 @@ const EXACT: &[(&str, Entry, Cuts)] = &[
     ("columns", copies::columns, by_rows),
     ("gather_rows", copies::gather_rows, whole),
     ("kv_write", copies::kv_write, whole),
+    ("kv_copy", copies::kv_copy, whole),
     ("history_write", copies::history_write, whole),
     ("sample", state::sample, one_row),
     ("score", state::score, one_row),
