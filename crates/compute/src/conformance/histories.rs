@@ -91,15 +91,20 @@ fn play(engine: &dyn Engine, random: &mut Random, kernels: &mut Vec<String>) -> 
     Ok(())
 }
 
-/// A step of all sequences, each of which draws by penalties for what it has.
-fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], random: &mut Random) -> Vec<u32> {
-    let chain = Chain(vec![
+/// A chain whose penalties depend on each token that a sequence has.
+pub(super) fn penalties() -> Chain {
+    Chain(vec![
         Stage::Repetition { penalty: 1.7, last_n: None },
         Stage::Frequency(0.4),
         Stage::Presence(0.3),
         Stage::NoRepeatNgram(2),
         Stage::Temperature(0.8),
-    ]);
+    ])
+}
+
+/// A step of all sequences, each of which draws by penalties for what it has.
+fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], random: &mut Random) -> Vec<u32> {
+    let chain = penalties();
     let mut buffer = StepBuffer::with_capacity(PAGE, SEQUENCES * CHUNK, SEQUENCES * PAGES, 64 * SEQUENCES);
     for (slot, (table, rows)) in tables.iter().zip(rows).enumerate() {
         let tokens: Vec<u32> = (0..*rows).map(|_| random.below(VOCABULARY) as u32).collect();

@@ -13,6 +13,7 @@
 
 mod cases;
 mod delayed;
+mod forks;
 mod histories;
 pub(crate) mod plan;
 mod queue;
@@ -87,6 +88,7 @@ fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     results.extend(queue::results(engine));
     results.push(histories::run(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
+    results.extend(forks::SCENES.iter().map(|scene| forks::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
 }
 

@@ -140,7 +140,7 @@ impl Composer<'_> {
     }
 
     /// A weight for an op that reads it as its second operand.
-    fn weight(
+    pub(super) fn weight(
         &mut self,
         name: &str,
         op: impl Into<Op>,
@@ -348,7 +348,7 @@ fn compose_step(buffer: &mut StepBuffer, scene: &Scene, step: usize, pages: &[Ve
 }
 
 /// The same step with its sections in another order, and gaps between them.
-fn moved(words: &[u32], random: &mut Random) -> Result<Vec<u32>, Stop> {
+pub(super) fn moved(words: &[u32], random: &mut Random) -> Result<Vec<u32>, Stop> {
     let mut header = StepView::new(words)?.header;
     let head = size_of::<Header>() / 4;
     let mut moved = vec![NONE; head];

@@ -3,7 +3,7 @@ use crate::{EngineOptions, Pattern, Reference, ReferenceKernel};
 use inkstone_tensor::Array;
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
-use inkstone_tensor::step::StepView;
+use inkstone_tensor::step::{PageCopy, StepView};
 use std::sync::Arc;
 
 fn engine(kernels: &[Kernel]) -> Reference {
@@ -123,7 +123,7 @@ fn a_swapped_cache_is_found() {
         if ins[1].cols() == ins[2].cols() { op.eval(step, ins) } else { panic!("of other widths") }
     });
     let attends = cases::all().into_iter().filter(|c| c.op.name() == "attend").count();
-    assert_eq!(report.failed().count(), scenes::SCENES.len() + attends);
+    assert_eq!(report.failed().count(), scenes::SCENES.len() + forks::SCENES.len() + attends);
 }
 
 #[test]
@@ -138,6 +138,61 @@ fn keys_and_values_through_the_table_of_another_group_are_found() {
     let two_groups = |case: &str| case.contains("Slots(1)") || case.contains("two layer groups");
     assert!(report.failed().all(|r| two_groups(&r.case)), "{report}");
     assert!(report.failed().any(|r| r.case.contains("two layer groups")), "{report}");
+}
+
+/// The op on a step whose copies are others.
+fn with_copies(op: &Op, step: &StepView, ins: Arrays, copies: &[PageCopy]) -> Arrays {
+    op.eval(&StepView { copies, ..*step }, ins)
+}
+
+/// All scenes with forks fail, and nothing else.
+fn assert_forks_fail(report: &Report) {
+    let forks = report.failed().filter(|r| forks::SCENES.iter().any(|scene| scene.name == r.case));
+    assert_eq!((forks.count(), report.failed().count()), (forks::SCENES.len(), forks::SCENES.len()), "{report}");
+}
+
+#[test]
+fn pages_that_are_not_copied_are_found() {
+    assert_forks_fail(&wrong("kv_copy", |_, _, mut ins| Arrays::from_iter([ins.remove(0)])));
+}
+
+#[test]
+fn copies_that_end_a_place_early_or_late_are_found() {
+    assert_forks_fail(&wrong("kv_copy", |op, step, ins| {
+        let fewer = |copy: &PageCopy| PageCopy { places: copy.places.saturating_sub(1), ..*copy };
+        with_copies(op, step, ins, &step.copies.iter().map(fewer).collect::<Vec<_>>())
+    }));
+    assert_forks_fail(&wrong("kv_copy", |op, step, ins| {
+        let more = |copy: &PageCopy| PageCopy { places: step.header.page.min(copy.places + 1), ..*copy };
+        with_copies(op, step, ins, &step.copies.iter().map(more).collect::<Vec<_>>())
+    }));
+}
+
+#[test]
+fn copies_in_all_groups_are_found() {
+    assert_forks_fail(&wrong("kv_copy", |op, step, ins| {
+        let (group, pages) = (ins[0].group() as u32, ins[0].cache().slots / step.header.page as usize);
+        let all = step.copies.iter().map(|copy| PageCopy { group, ..*copy });
+        with_copies(op, step, ins, &all.filter(|copy| copy.pages(pages).is_ok()).collect::<Vec<_>>())
+    }));
+}
+
+#[test]
+fn copies_of_the_first_head_are_found() {
+    let report = wrong("kv_copy", |_, step, mut ins| {
+        let (lie, group, page) = (ins[0].cache(), ins[0].group(), step.header.page as usize);
+        for copy in step.copies_in(group) {
+            for place in 0..copy.places as usize {
+                let [from, to] = [copy.from, copy.to].map(|number| lie.row(0, number as usize * page + place));
+                let bytes = ins[0].row_bytes_of(from).to_vec();
+                ins[0].bytes_mut()[to * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+        ins
+    });
+    // Where all heads share a row, the first head is all of them.
+    assert_eq!(report.failed().count(), forks::SCENES.len() - 1, "{report}");
+    assert!(report.failed().all(|r| !r.case.contains("heads that share rows")), "{report}");
 }
 
 #[test]
