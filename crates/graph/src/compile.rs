@@ -125,14 +125,14 @@ fn buckets(caps: &Caps, what: &'static str, sizes: &[usize]) -> Result<Vec<usize
     if sizes.is_empty() { Err(Error::NoBuckets { engine: caps.name.clone(), what }) } else { Ok(sizes) }
 }
 
-/// The buckets of a kind of plan; the size that it is not cut by is the largest.
+/// The buckets of a kind of plan; a size that it is not cut by is the largest.
 fn sizes(kind: Kind, rows: &[usize], logit_rows: &[usize], slots: Slots) -> Vec<Sizes> {
     let largest = |sizes: &[usize]| sizes.last().copied().unwrap_or(0);
     let all = Sizes { rows: largest(rows), logit_rows: largest(logit_rows), slots };
-    if kind.has_rows() {
-        rows.iter().map(|&rows| Sizes { rows, ..all }).collect()
-    } else {
-        logit_rows.iter().map(|&logit_rows| Sizes { logit_rows, ..all }).collect()
+    match kind.buckets() {
+        Some(Dim::Rows) => rows.iter().map(|&rows| Sizes { rows, ..all }).collect(),
+        Some(_) => logit_rows.iter().map(|&logit_rows| Sizes { logit_rows, ..all }).collect(),
+        None => vec![all],
     }
 }
 
@@ -155,8 +155,10 @@ impl Compiled {
     /// The same for one plan that [`Compiled::step`] gives for these kinds.
     pub fn report_of(&self, plan: &Plan, kinds: &[Kind]) -> Report {
         let of_plan = |note: &&Note| match note.plan {
-            Some((kind, bucket)) if kind.has_rows() => kinds.contains(&kind) && bucket.rows == plan.bucket.rows,
-            Some((kind, bucket)) => kinds.contains(&kind) && bucket.logit_rows == plan.bucket.logit_rows,
+            Some((kind, bucket)) => {
+                let same = kind.buckets().is_none_or(|dim| dim.at(&bucket) == dim.at(&plan.bucket));
+                same && kinds.contains(&kind)
+            }
             None => true,
         };
         Report { notes: self.report.notes.iter().filter(of_plan).cloned().collect() }
@@ -181,13 +183,14 @@ impl Compiled {
     /// # Errors
     /// [`Error::NoBucket`] if no bucket holds the rows, [`Error::Kind`] for a kind that was not compiled.
     pub fn step(&self, rows: usize, logit_rows: usize, kinds: &[Kind]) -> Result<Plan> {
-        let fit = |what, value, sizes: &[usize], cuts: bool| {
+        let fit = |what, value, sizes: &[usize], dim: Dim| {
             let largest = sizes.last().copied().unwrap_or(0);
+            let cuts = kinds.iter().any(|k| k.buckets() == Some(dim));
             let fitting = if cuts { sizes.iter().copied().find(|n| *n >= value) } else { Some(largest) };
             fitting.filter(|n| *n >= value).ok_or(Error::NoBucket { what, value, largest })
         };
-        let rows = fit("rows", rows, &self.rows, kinds.iter().any(|k| k.has_rows()))?;
-        let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, kinds.iter().any(|k| !k.has_rows()))?;
+        let rows = fit("rows", rows, &self.rows, Dim::Rows)?;
+        let logit_rows = fit("logit rows", logit_rows, &self.logit_rows, Dim::LogitRows)?;
         let bucket = Sizes { rows, logit_rows, slots: self.slots };
         let holds = |p: &&Plan| p.bucket.rows >= rows && p.bucket.logit_rows >= logit_rows;
         let part = |kind: &Kind| self.plans(*kind).iter().find(holds).ok_or(Error::Kind { kind: *kind, count: 0 });

@@ -1,5 +1,6 @@
 //! The kinds of graphs, and the kinds that a step needs.
 
+use inkstone_tensor::Dim;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -20,10 +21,12 @@ pub struct Kind {
 pub enum Part {
     /// Tokens to hidden rows; has buckets of rows.
     Body,
-    /// Hidden rows to logits of the chosen rows; has buckets of logit rows, as what follows.
+    /// Hidden rows to logits of the chosen rows; has buckets of logit rows.
     Head,
-    /// Logits to records.
+    /// Logits to records; has buckets of logit rows.
     Select,
+    /// Page copies: runs before the body, on steps that have some ([`copies`](crate::copies)). One plan serves all steps.
+    Copy,
 }
 
 /// A set of additions to a part.
@@ -59,6 +62,8 @@ impl Kind {
     pub const SELECT: Kind = Kind::of_target(Part::Select, Variants::NONE);
     /// The same with log-probabilities.
     pub const SELECT_SCORED: Kind = Kind::of_target(Part::Select, Variants::SCORED);
+    /// The page copies of the target.
+    pub const COPY: Kind = Kind::of_target(Part::Copy, Variants::NONE);
 
     const fn of_target(part: Part, variant: Variants) -> Kind {
         Kind { of: 0, part, variant }
@@ -69,9 +74,13 @@ impl Kind {
         Kind { of, ..self }
     }
 
-    /// Whether its plans have buckets of rows; the others have buckets of logit rows.
-    pub(crate) fn has_rows(self) -> bool {
-        self.part == Part::Body
+    /// The dimension that its plans have buckets of; `None` if one plan serves all steps.
+    pub(crate) fn buckets(self) -> Option<Dim> {
+        match self.part {
+            Part::Body => Some(Dim::Rows),
+            Part::Head | Part::Select => Some(Dim::LogitRows),
+            Part::Copy => None,
+        }
     }
 }
 

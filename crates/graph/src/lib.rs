@@ -20,6 +20,7 @@
 
 mod check;
 mod compile;
+mod copies;
 mod error;
 pub mod fuse;
 mod graph;
@@ -32,6 +33,7 @@ mod verify;
 
 pub use check::check;
 pub use compile::{Compiled, compile};
+pub use copies::copies;
 pub use error::{Error, Result};
 pub use fuse::fusions;
 pub use graph::{Graph, Source};

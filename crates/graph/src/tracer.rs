@@ -112,7 +112,7 @@ impl<'w> Tracer<'w> {
         self.give(Source::State(state.name), state.id);
     }
 
-    fn state(&self, name: &str, ty: Type) -> State {
+    pub(crate) fn state(&self, name: &str, ty: Type) -> State {
         let (name, ty): (Arc<str>, Type) = (name.into(), ty.state());
         State { id: self.source(Source::State(name.clone()), ty), ty, name }
     }

@@ -5,7 +5,7 @@ use crate::fields::shorten;
 use crate::select::select;
 use crate::{Config, Error};
 use inkstone_gguf::Gguf;
-use inkstone_graph::{Graph, Kind, Source};
+use inkstone_graph::{Graph, Kind, Source, copies};
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::{DType, Dim, Sizes, Slots, SourceError, Type, WeightSource};
 use std::collections::BTreeMap;
@@ -30,7 +30,8 @@ impl Default for KvFormats {
 pub struct ModelGraph {
     /// Shapes and constants.
     pub config: Config,
-    /// The graphs, each of another kind. The body ends with `advance`, the selections of tokens end with `accept`.
+    /// The graphs, each of another kind. The body ends with `advance`, the selections of tokens end with `accept`. The last
+    /// one copies pages in the states of all others.
     pub graphs: Vec<(Kind, Graph)>,
     /// The tensors.
     pub weights: Arc<dyn WeightSource>,
@@ -58,17 +59,14 @@ impl ModelGraph {
     }
 
     fn trace(arch: &Arch, config: Config, weights: Arc<dyn WeightSource>, kv: KvFormats) -> Result<ModelGraph, Error> {
-        Ok(ModelGraph {
-            graphs: vec![
-                (Kind::BODY, (arch.body)(&config, &*weights, kv)?),
-                (Kind::HEAD, (arch.head)(&config, &*weights)?),
-                (Kind::SELECT, select(config.vocab, false)?),
-                (Kind::SELECT_SCORED, select(config.vocab, true)?),
-            ],
-            config,
-            weights,
-            kv,
-        })
+        let mut graphs = vec![
+            (Kind::BODY, (arch.body)(&config, &*weights, kv)?),
+            (Kind::HEAD, (arch.head)(&config, &*weights)?),
+            (Kind::SELECT, select(config.vocab, false)?),
+            (Kind::SELECT_SCORED, select(config.vocab, true)?),
+        ];
+        graphs.push((Kind::COPY, copies(&graphs)?));
+        Ok(ModelGraph { config, graphs, weights, kv })
     }
 
     /// The graph of a kind.
@@ -76,10 +74,20 @@ impl ModelGraph {
         self.graphs.iter().find(|(k, _)| *k == kind).map(|(_, graph)| graph)
     }
 
-    /// Adds the graph of a kind, or replaces it.
-    pub fn set_graph(&mut self, kind: Kind, graph: Graph) {
-        self.graphs.retain(|(k, _)| *k != kind);
-        self.graphs.push((kind, graph));
+    /// Adds the graph of a kind, or replaces it. The graph that copies pages is made anew, for the states that the graphs then
+    /// name, unless it is the one that is replaced.
+    ///
+    /// # Errors
+    /// The graph has a paged state that can't be copied; nothing is replaced.
+    pub fn set_graph(&mut self, kind: Kind, graph: Graph) -> Result<(), Error> {
+        let others = self.graphs.iter().filter(|(k, _)| ![kind, Kind::COPY].contains(k));
+        let mut graphs: Vec<(Kind, Graph)> = others.cloned().collect();
+        graphs.push((kind, graph));
+        if kind != Kind::COPY {
+            graphs.push((Kind::COPY, copies(&graphs)?));
+        }
+        self.graphs = graphs;
+        Ok(())
     }
 
     /// The bytes of keys and values per token, in all layers of all graphs.

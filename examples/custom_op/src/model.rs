@@ -23,7 +23,7 @@ pub fn generator(path: &str, engine: Arc<dyn Engine>, cap: Option<SoftCap>) -> R
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata())?);
     let mut graph = ModelGraph::open(file, KvFormats::default())?;
     if let Some(cap) = cap {
-        graph.set_graph(Kind::HEAD, head(&graph.config, &*graph.weights, cap)?);
+        graph.set_graph(Kind::HEAD, head(&graph.config, &*graph.weights, cap)?)?;
     }
     Ok(Generator::new(Arc::new(graph), tokenizer, engine, RunConfig::new(CONTEXT), Options::default())?)
 }

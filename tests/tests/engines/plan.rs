@@ -2,7 +2,8 @@
 //! bit for bit, over steps that mix prompts and decodes.
 
 use inkstone::compute::Port;
-use inkstone::graph::{Graph, Source, Wants};
+use inkstone::graph::{Graph, Kind, Source, Wants};
+use inkstone::tensor::ops::HISTORY;
 use inkstone::tensor::step::{LogitWish, SeqStep, StepBuffer, StepView, carry};
 use inkstone::tensor::{Array, Dim, Sizes, Slots, Type};
 use inkstone::{Model, ModelOptions};
@@ -82,4 +83,19 @@ fn a_plan_equals_its_graph() {
             assert_same_bits(&engine, &found[s], &format!("{name}, sequence {s}"));
         }
     }
+}
+
+/// Copies reach all that a model keeps by position, and count for no memory of their own.
+#[test]
+fn all_paged_states_of_a_model_can_be_copied() {
+    let model = Subject::arch("llama").open("reference", "f32", &ModelOptions::default());
+    let graph = model.graph();
+    let copied: Vec<Source> = graph.graph(Kind::COPY).unwrap().inputs().map(|(s, _)| s.clone()).collect();
+    let body = graph.graph(Kind::BODY).unwrap();
+    let of_body = body.inputs().map(|(source, v)| (source, body.body().ty(v)));
+    let paged: Vec<(&Source, Type)> = of_body.filter(|(_, ty)| matches!(ty.rows, Dim::Slots { .. })).collect();
+    assert!(copied.len() > 2 && copied.iter().eq(paged.iter().map(|(source, _)| *source)), "{copied:?}");
+    let place = Sizes { slots: Slots::every_group(1), ..Sizes::default() };
+    let bytes = paged.iter().filter(|(_, ty)| *ty != HISTORY).map(|(_, ty)| ty.bytes(&place)).sum::<u64>();
+    assert_eq!(graph.kv_bytes_per_token(), bytes);
 }

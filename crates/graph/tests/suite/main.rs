@@ -1,6 +1,7 @@
 //! From models to plans.
 
 mod common;
+mod copies;
 mod fuse;
 mod fuse_random;
 mod plan;

@@ -186,8 +186,10 @@ fn graphs(file: Arc<Gguf>) -> ModelGraph {
     let mut model = ModelGraph::open(file.clone(), KvFormats::default()).expect("a sound model");
     assert_eq!(model.config.vocab, VOCAB);
     let (body, head) = (body(&*file).expect("a sound body"), head(&*file).expect("a sound head"));
-    model.set_graph(Kind::BODY, body);
-    model.set_graph(Kind::HEAD, head);
+    model.set_graph(Kind::BODY, body).expect("states that can be copied");
+    model.set_graph(Kind::HEAD, head).expect("states that can be copied");
+    let copied = model.graph(Kind::COPY).expect("made anew").inputs().map(|(source, _)| source.to_string());
+    assert!(copied.eq(["state history"]), "the keys and values of the layer are gone");
     model
 }
 
