@@ -271,6 +271,25 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_step_is_composed_in_the_memory_of_an_empty_one() {
+        let mut b = StepBuffer::with_capacity(4, 8, 8, 8);
+        let memory = |b: &StepBuffer| {
+            let vectors = [b.feed.as_ptr(), b.pages.as_ptr(), b.samplers.as_ptr(), b.words.as_ptr()];
+            (vectors, b.seqs.as_ptr(), b.logits.as_ptr(), b.copies.as_ptr())
+        };
+        let before = memory(&b);
+        for slot in 0..SEQS {
+            let (tokens, pages) = (&[1, 2, 3, 4, 5, 6, 7, 8][..8 * usize::from(slot == 0)], &[slot as u32]);
+            let tables: &[&[u32]] = if slot < 8 { &[pages] } else { &[] };
+            let sampler = (slot < 8).then_some(&[1][..]);
+            b.push(&SeqStep { slot, tokens, tables, logits: LogitWish::All, sampler });
+        }
+        (0..COPIES as u32).for_each(|to| b.copy(PageCopy { to, ..COPY }));
+        assert_eq!(b.encode(0, 8).len(), StepBuffer::max_words(8, 8, 8));
+        assert_eq!(memory(&b), before);
+    }
+
+    #[test]
     fn tables_of_a_sequence_may_differ_in_length() {
         let mut b = StepBuffer::with_capacity(4, 8, 8, 8);
         let (full, window): (&[u32], &[u32]) = (&[7, 3, 5], &[NONE, 2]);
