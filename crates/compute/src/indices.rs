@@ -131,6 +131,7 @@ fn unshared(step: &StepView, values: &Array, group: usize) -> Result<(), StepErr
         }
     }
     written.sort_unstable();
+    written.dedup();
     for seq in 0..step.seqs.len() {
         for &page in step.table(seq, group) {
             let first = written.partition_point(|(other, _)| *other < page);

@@ -130,6 +130,22 @@ fn steps_compute_what_their_ops_mean() {
 }
 
 #[test]
+fn a_step_that_writes_a_page_of_another_sequence_is_refused() {
+    let mut r = rig(&engine(), plan(16, add()));
+    let mut step = |tables: [&[u32]; 2]| {
+        let mut b = StepBuffer::with_capacity(PAGE, 8, 8, 0);
+        for (slot, table) in tables.iter().enumerate() {
+            b.push(&SeqStep { slot, tokens: &[2], tables: &[table], logits: LogitWish::None, sampler: None });
+        }
+        r.queue.write(&r.bind.step, 0, bytemuck::cast_slice(b.encode(0, 0)))?;
+        r.queue.submit(&r.executable, &[])
+    };
+    step([&[3, 1], &[2, 1]]).unwrap();
+    let error = step([&[3, 1], &[2, 3]]).unwrap_err().to_string();
+    assert_eq!(error, "step buffer: page that one sequence writes and another one has is 3, allowed: none");
+}
+
+#[test]
 fn regions_run_by_their_bodies() {
     let x = Type::f32(Dim::Rows, COLS);
     let mut body = Body { types: vec![x; 4], ..Body::default() };

@@ -44,7 +44,8 @@ pub struct StepBuffer {
 }
 
 impl StepBuffer {
-    /// Words of the largest step that has at most so many rows, words of page tables and of sampling chains.
+    /// Words of the largest step that has at most so many rows, words of page tables and of sampling chains, with as many
+    /// page copies as a step can have.
     pub const fn max_words(rows: usize, pages: usize, samplers: usize) -> usize {
         (size_of::<Header>() + SEQS * size_of::<Seq>() + COPIES * size_of::<PageCopy>()) / 4
             + rows.saturating_mul(3).saturating_add(pages).saturating_add(samplers)
@@ -106,7 +107,8 @@ impl StepBuffer {
         self.feed.extend_from_slice(s.tokens);
     }
 
-    /// Adds a copy of a page. A step has at most [`COPIES`].
+    /// Adds a copy of a page; a step has at most [`COPIES`]. [`StepView::new`](super::StepView::new) refuses copies that
+    /// contradict each other.
     pub fn copy(&mut self, copy: PageCopy) {
         self.copies.push(copy);
     }
@@ -266,6 +268,25 @@ mod tests {
         let found = StepView::new(&moved).unwrap();
         assert_eq!((found.seqs, found.feed, found.logits), (wanted.seqs, wanted.feed, wanted.logits));
         assert_eq!((found.pages, found.samplers, found.copies), (wanted.pages, wanted.samplers, wanted.copies));
+    }
+
+    #[test]
+    fn the_largest_step_is_composed_in_the_memory_of_an_empty_one() {
+        let mut b = StepBuffer::with_capacity(4, 8, 8, 8);
+        let memory = |b: &StepBuffer| {
+            let vectors = [b.feed.as_ptr(), b.pages.as_ptr(), b.samplers.as_ptr(), b.words.as_ptr()];
+            (vectors, b.seqs.as_ptr(), b.logits.as_ptr(), b.copies.as_ptr())
+        };
+        let before = memory(&b);
+        for slot in 0..SEQS {
+            let (tokens, pages) = (&[1, 2, 3, 4, 5, 6, 7, 8][..8 * usize::from(slot == 0)], &[slot as u32]);
+            let tables: &[&[u32]] = if slot < 8 { &[pages] } else { &[] };
+            let sampler = (slot < 8).then_some(&[1][..]);
+            b.push(&SeqStep { slot, tokens, tables, logits: LogitWish::All, sampler });
+        }
+        (0..COPIES as u32).for_each(|to| b.copy(PageCopy { to, ..COPY }));
+        assert_eq!(b.encode(0, 8).len(), StepBuffer::max_words(8, 8, 8));
+        assert_eq!(memory(&b), before);
     }
 
     #[test]
