@@ -236,6 +236,7 @@ fn of_generate() -> Rows {
         NoPort { port = Port::ROWS } => Engine;
         NoExecutor => Engine;
         Busy => Busy;
+        QueueFull { limit } => Busy;
         NoThread(io(io::ErrorKind::WouldBlock)) => Busy;
         Callback("the reader left".into()) => Cancelled;
         NoMemory { what, source = MEMORY } => OutOfMemory;
