@@ -14,6 +14,8 @@ impl Scheduler {
             self.counts.prompt_tokens += s.prompt as u64;
             self.waiting.push_back(s);
         }
+        // Sequences that give up their slots wait, too.
+        self.waiting.reserve(self.running.len());
         self.fail_if_closed();
         self.queued.store(self.waiting.len(), Ordering::Relaxed);
     }

@@ -47,9 +47,10 @@ impl Scheduler {
             }
         }
         let decoding = !self.plan.is_empty();
-        let mut left = self.pace.rows(decoding).min(self.budget - self.plan.len());
+        let mut room = self.budget - self.plan.len();
+        let mut left = self.pace.rows(decoding);
         let mut before = None;
-        while let Some(slot) = self.next_prompt(before).filter(|_| left > 0) {
+        while let Some(slot) = self.next_prompt(before).filter(|_| left > 0 && room > 0) {
             let Some(s) = &self.running[slot] else { return };
             before = Some(s.id);
             if self.waits_for_prefix(s) {
@@ -59,8 +60,11 @@ impl Scheduler {
                 self.fail(slot, error.into());
                 continue;
             }
-            let rows = self.running[slot].as_ref().map_or(0, |s| s.rows(left));
-            left -= rows;
+            let Some(s) = &self.running[slot] else { continue };
+            // Nobody reads logits before all of them are there.
+            let paced = decoding || s.shares();
+            let rows = s.rows(if paced { left.min(room) } else { room });
+            (left, room) = (left.saturating_sub(rows), room - rows);
             self.plan.push((slot, rows));
         }
     }

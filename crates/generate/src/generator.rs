@@ -90,14 +90,15 @@ impl RunConfig {
 
 /// A graph, a tokenizer and an engine: the low-level interface to generation. All methods take `&self`, and many
 /// threads may generate at the same time; they take turns, one step at a time.
+#[derive(Clone)]
 pub struct Generator {
     graph: Arc<ModelGraph>,
     tokenizer: Arc<Tokenizer>,
     engine: Arc<dyn Engine>,
-    config: RunConfig,
-    options: Options,
+    config: Arc<RunConfig>,
+    options: Arc<Options>,
     shared: Arc<Shared>,
-    salts: Salts,
+    salts: Arc<Salts>,
     chunk: usize,
     compiled: Arc<Compiled>,
     footprint: Footprint,
@@ -128,7 +129,7 @@ impl Generator {
         let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
         let scheduler = Scheduler::new(parts, tokenizer.clone(), config.sequences);
         let shared = Arc::new(Shared::new(scheduler, config.queue));
-        let salts = Salts::default();
+        let (salts, config, options) = (Arc::default(), Arc::new(config), Arc::new(options));
         Generator { graph, tokenizer, engine, config, options, shared, salts, chunk, compiled, footprint, load_time }
     }
 
@@ -172,10 +173,18 @@ impl Generator {
     /// # Errors
     /// The tokenizer reports an error.
     pub fn encode(&self, prompt: &str, options: &Options) -> Result<Vec<u32>> {
-        let (bos, special) = (options.bos.or(self.options.bos), options.special || self.options.special);
-        let most = self.config.prompt_bytes();
+        Ok(self.tokenizer.encode(prompt, &self.how_to_encode(options).bos(options.bos.or(self.options.bos)))?)
+    }
+
+    /// Encodes a text that continues another one.
+    pub(crate) fn encode_more(&self, text: &str, options: &Options) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode(text, &self.how_to_encode(options).bos(false).start(false))?)
+    }
+
+    fn how_to_encode(&self, options: &Options) -> Encode {
         // A prompt has no end-of-text token.
-        Ok(self.tokenizer.encode(prompt, &Encode::new().bos(bos).eos(false).special(special).max_bytes(most))?)
+        let special = options.special || self.options.special;
+        Encode::new().eos(false).special(special).max_bytes(self.config.prompt_bytes())
     }
 
     /// Starts a generation from token ids and returns its pieces as a stream.
@@ -186,6 +195,7 @@ impl Generator {
         self.check_prompt(prompt)?;
         let o = self.resolve(options);
         o.check()?;
+        o.one_sample()?;
         let vocab = self.graph.config.vocab;
         if let Some(id) = o.stop_ids.iter().find(|id| **id as usize >= vocab) {
             let allowed = format!("ids below {vocab}, the size of the vocabulary");
@@ -298,7 +308,7 @@ impl Generator {
         options.over(&self.options).over(&self.config.file).with_defaults(&self.config.defaults)
     }
 
-    fn check_prompt(&self, ids: &[u32]) -> Result<()> {
+    pub(crate) fn check_prompt(&self, ids: &[u32]) -> Result<()> {
         let vocab = self.graph.config.vocab;
         if ids.is_empty() {
             return Err(Error::EmptyPrompt);
@@ -365,6 +375,6 @@ impl Generator {
 }
 
 /// A random seed of 32 bits, short enough to be typed.
-fn drawn_seed() -> u64 {
+pub(crate) fn drawn_seed() -> u64 {
     RandomState::new().hash_one(Instant::now()) >> 32
 }

@@ -50,6 +50,8 @@ struct OptionsForm {
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     logprobs: Option<u32>,
     #[serde(skip_serializing_if = "is_default")]
     special: bool,

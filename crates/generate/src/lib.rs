@@ -7,6 +7,7 @@
 mod admission;
 #[cfg(feature = "async")]
 mod async_stream;
+mod batch;
 mod clock;
 mod compose;
 mod error;
@@ -29,6 +30,7 @@ mod request;
 mod runner;
 mod scheduler;
 mod sequence;
+mod session;
 mod steps;
 mod stops;
 mod stream;
@@ -40,6 +42,7 @@ extern crate self as inkstone_generate;
 
 #[cfg(feature = "async")]
 pub use async_stream::AsyncStream;
+pub use batch::{BatchEnd, BatchPiece, BatchStream, Prompt, Request};
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
@@ -49,6 +52,7 @@ pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
 pub use request::file_options;
+pub use session::{Session, SessionStream};
 pub use steps::Steps;
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
 pub use stream::Stream;

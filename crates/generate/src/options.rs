@@ -57,6 +57,9 @@ pub struct Options {
     pub ignore_end: bool,
     /// The seed of the draws. If it is not set, a random seed is used. The reply contains the seed.
     pub seed: Option<u64>,
+    /// The number of samples, 1 to 64; each is a sequence of its own. [`Generator::generate_all`](crate::Generator::generate_all)
+    /// and batches give several.
+    pub n: Option<u32>,
     /// Returns the log-probabilities of the tokens and of this number of the most probable tokens.
     pub logprobs: Option<u32>,
     /// The texts of special tokens in the prompt are encoded as special tokens.
@@ -121,6 +124,8 @@ setters! {
     no_repeat_ngram: u32;
     /// Sets [`Options::seed`](#structfield.seed).
     seed: u64;
+    /// Sets [`Options::n`](#structfield.n).
+    n: u32;
     /// Sets [`Options::logprobs`](#structfield.logprobs).
     logprobs: u32;
     /// Sets [`Options::bos`](#structfield.bos).
@@ -292,6 +297,7 @@ impl Options {
             stop_ids: vec![9],
             ignore_end: true,
             seed: Some(u64::MAX),
+            n: Some(2),
             logprobs: Some(4),
             special: true,
             bos: Some(false),

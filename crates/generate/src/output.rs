@@ -1,6 +1,7 @@
 //! The state of a sequence that its handle and the scheduler share.
 
 use crate::{Error, FinishReason, Piece, Result, Timings, Usage};
+use inkstone_compute::KEPT;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,8 @@ impl Output {
     /// An empty output. `logits` has enough capacity for the requested logits.
     pub fn new(usage: Usage, logits: Vec<f32>) -> Output {
         let state = State {
-            pieces: VecDeque::new(),
+            // Together with the steps under way: no step waits for memory.
+            pieces: VecDeque::with_capacity(FULL + KEPT),
             logits,
             finish: None,
             error: None,

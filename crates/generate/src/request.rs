@@ -63,7 +63,7 @@ impl Options {
             ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };
         }
         first!(temperature top_k top_p typical_p min_p repeat_penalty repeat_last_n frequency_penalty presence_penalty);
-        first!(no_repeat_ngram max_tokens seed logprobs bos deadline cancel cache_salt);
+        first!(no_repeat_ngram max_tokens seed n logprobs bos deadline cancel cache_salt);
         o.logit_bias.extend_from_slice(&other.logit_bias);
         o.banned.extend_from_slice(&other.banned);
         o.stop.extend_from_slice(&other.stop);
@@ -98,6 +98,24 @@ impl Options {
             return bad("logprobs", n.to_string(), format!("0 to {TOP}"));
         }
         Ok(())
+    }
+
+    /// The number of samples.
+    pub(crate) fn samples(&self) -> Result<u32> {
+        match self.n {
+            None => Ok(1),
+            Some(n @ 1..=64) => Ok(n),
+            Some(n) => Err(Error::Option { option: "n", value: n.to_string(), allowed: "1 to 64".to_owned() }),
+        }
+    }
+
+    /// Checks that a request that gives one reply asks for one.
+    pub(crate) fn one_sample(&self) -> Result<()> {
+        let allowed = || "1; generate_all and generate_batch give several samples".to_owned();
+        match self.samples()? {
+            1 => Ok(()),
+            n => Err(Error::Option { option: "n", value: n.to_string(), allowed: allowed() }),
+        }
     }
 
     /// The largest number of tokens to draw, which is at most `room`, and whether `room` limits it.

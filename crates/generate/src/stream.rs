@@ -149,28 +149,39 @@ impl fmt::Debug for Stream {
     }
 }
 
+impl Stream {
+    /// The next item if it is there without a step.
+    pub(crate) fn poll_next(&mut self) -> Option<Option<Result<Piece>>> {
+        if self.failed {
+            return Some(None);
+        }
+        let mut output = self.handle.output().lock();
+        if let Some(piece) = output.pieces.pop_front() {
+            self.ids.extend_from_slice(&piece.ids);
+            return Some(Some(Ok(piece)));
+        }
+        if let Some(error) = output.error.take() {
+            self.failed = true;
+            return Some(Some(Err(unshared(error))));
+        }
+        output.finish.map(|_| None)
+    }
+
+    /// Runs a step for all sequences, unless this one has an item.
+    pub(crate) fn step(&self) {
+        self.handle.step();
+    }
+}
+
 impl Iterator for Stream {
     type Item = Result<Piece>;
 
     fn next(&mut self) -> Option<Result<Piece>> {
-        if self.failed {
-            return None;
-        }
         loop {
-            let mut output = self.handle.output().lock();
-            if let Some(piece) = output.pieces.pop_front() {
-                self.ids.extend_from_slice(&piece.ids);
-                return Some(Ok(piece));
+            match self.poll_next() {
+                Some(item) => return item,
+                None => self.step(),
             }
-            if let Some(error) = output.error.take() {
-                self.failed = true;
-                return Some(Err(unshared(error)));
-            }
-            if output.finish.is_some() {
-                return None;
-            }
-            drop(output);
-            self.handle.step();
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::{Error, ModelOptions, Result};
 use inkstone_compute::Caps;
 use inkstone_model::ModelGraph;
+use inkstone_tensor::step::SEQS;
 
 /// The largest number of threads: more than any machine has, but few enough to start.
 const MAX_THREADS: usize = 1024;
@@ -12,10 +13,13 @@ const MAX_CONTEXT: u32 = 1 << 30;
 /// The bytes of a token in addition to its keys and values: its id.
 const HISTORY_BYTES: u64 = 4;
 
-/// The context, the number of resident sequences, and notes about unexpected values.
+/// The sizes of pages that can be requested.
+const PAGES: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// The context, the tokens of the cache that all sequences share, and notes about unexpected values.
 pub(crate) struct Context {
     pub tokens: usize,
-    pub sequences: usize,
+    pub cache: usize,
     pub notes: Vec<String>,
 }
 
@@ -42,13 +46,24 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
             (trained.min(fits), (fits < trained).then_some(note))
         }
     };
-    // Pages are committed when they are used, but the address space may also be limited.
-    let resident = (free / 2 / bytes / tokens).clamp(1, 64) as usize;
-    Ok(Context {
-        tokens: tokens as usize,
-        sequences: options.sequences.clamp(1, resident),
-        notes: ended.into_iter().chain(note).collect(),
-    })
+    let (tokens, page) = (tokens as usize, options.kv_page as u64);
+    let mut notes: Vec<String> = ended.into_iter().chain(note).collect();
+    let Some(memory) = options.kv_memory else {
+        // Pages are committed when they are used, but the address space may also be limited.
+        let all = tokens.saturating_mul(options.sequences.clamp(1, SEQS));
+        let half = usize::try_from(free / 2 / bytes).unwrap_or(usize::MAX);
+        return Ok(Context { tokens, cache: all.min(half).max(tokens), notes });
+    };
+    let of_page = bytes.saturating_mul(page);
+    if memory < of_page || memory > free {
+        let allowed = format!("{of_page} (a page of {page} tokens) to {free} (the free memory)");
+        return Err(Error::Option { option: "kv_memory", value: memory.to_string(), allowed });
+    }
+    let cache = usize::try_from(memory / of_page * page).unwrap_or(usize::MAX);
+    if cache < tokens {
+        notes.push(format!("a context of {cache} tokens, not {tokens}, because the cache has {memory} bytes"));
+    }
+    Ok(Context { tokens: tokens.min(cache), cache, notes })
 }
 
 /// The longest context that the model supports, at most `wanted`, and a note if learned positions limit it.
@@ -74,6 +89,10 @@ pub(crate) fn check(options: &ModelOptions) -> Result<()> {
     let bad = |option, value: String, allowed: String| Err(Error::Option { option, value, allowed });
     if options.threads > MAX_THREADS {
         return bad("threads", options.threads.to_string(), format!("1 to {MAX_THREADS}, or none for all cores"));
+    }
+    let page = options.kv_page;
+    if !PAGES.contains(&page) || !page.is_power_of_two() {
+        return bad("kv_page", page.to_string(), "a power of two, 16 to 1024".to_owned());
     }
     match options.ctx {
         Some(ctx) if ctx == 0 || ctx > MAX_CONTEXT => bad("ctx", ctx.to_string(), format!("1 to {MAX_CONTEXT}")),

@@ -56,7 +56,7 @@ pub use inkstone_tensor::ErrorKind;
 pub use inkstone_text as text;
 
 pub use inkstone_generate::{
-    Cancel, Defaults, FinishReason, Flow, Generator, Limit, Options, Piece, Reply, RunConfig, Stream, Timings,
-    TokenScore, Usage,
+    BatchEnd, BatchPiece, BatchStream, Cancel, Defaults, FinishReason, Flow, Generator, Limit, Metrics, Options, Piece,
+    Prompt, Reply, Request, RunConfig, Session, SessionStream, Stream, Timings, TokenScore, Usage,
 };
 pub use inkstone_text::{ChatTemplate, Conversation, Message};

@@ -3,7 +3,9 @@
 use crate::{ModelOptions, Result, context, engines, slow_build, vocabulary};
 use inkstone_compute::{Accuracy, Engine, EngineOptions};
 use inkstone_engine_cpu::{Cpu, FloatMode, OPT_LEVEL};
-use inkstone_generate::{Flow, Generator, Loaded, Options, Piece, Reply, RunConfig, Stream};
+use inkstone_generate::{
+    BatchStream, Flow, Generator, Loaded, Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session, Stream,
+};
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
 use inkstone_text::{ChatTemplate, Tokenizer};
@@ -68,7 +70,9 @@ impl Model {
             let engine = engines::open(&options.engine, &engine_options(options))?;
             let chosen = context::choose(&graph, options, engine.caps())?;
             let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
-            (config.sequences, config.chunk, config.defaults) = (chosen.sequences, options.chunk, options.defaults);
+            (config.sequences, config.queue, config.chunk) = (options.sequences, options.queue, options.chunk);
+            (config.cache, config.page, config.prefix) = (chosen.cache, options.kv_page, options.prefix);
+            config.defaults = options.defaults;
             config.without_fusions.clone_from(&options.without_fusions);
             Ok((Loaded::new(graph, engine, config, progress)?, chosen.notes))
         })?;
@@ -126,6 +130,46 @@ impl Model {
     /// Like [`Model::stream`].
     pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
         Ok(self.0.generator.stream_ids(prompt, options)?)
+    }
+
+    /// Generates all samples of a prompt ([`Options::n`]), in their order. Sample i has the seed of the options plus i.
+    ///
+    /// # Errors
+    /// Like [`Model::generate`].
+    pub fn generate_all(&self, prompt: impl Into<Prompt>, options: &Options) -> Result<Vec<Reply>> {
+        Ok(self.0.generator.generate_all(prompt, options)?)
+    }
+
+    /// Generates the replies of many requests at once. The result of a request does not depend on the others: an error of
+    /// one ends only this one.
+    ///
+    /// ```no_run
+    /// use inkstone::{Model, Options, Request};
+    ///
+    /// let model = Model::open("model.gguf")?;
+    /// let requests = ["Red", "Green", "Blue"].map(|prompt| Request::new(prompt, Options::default().max_tokens(8)));
+    /// for replies in model.generate_batch(&requests) {
+    ///     println!("{}", replies?[0].text);
+    /// }
+    /// # Ok::<(), inkstone::Error>(())
+    /// ```
+    pub fn generate_batch(&self, requests: &[Request]) -> Vec<Result<Vec<Reply>>> {
+        self.0.generator.generate_batch(requests).into_iter().map(|replies| Ok(replies?)).collect()
+    }
+
+    /// Generates many requests at once and returns their pieces as they come.
+    pub fn stream_batch<'r>(&'r self, requests: &'r [Request]) -> BatchStream<'r> {
+        self.0.generator.stream_batch(requests)
+    }
+
+    /// A session: a text that grows from call to call, and is computed once.
+    pub fn session(&self) -> Session {
+        self.0.generator.session()
+    }
+
+    /// The counts of this model so far. Their `Display` is the text format of Prometheus. Does not wait for a step.
+    pub fn metrics(&self) -> Metrics {
+        self.0.generator.metrics()
     }
 
     /// Computes the logits of every position of `ids`, f32 [ids, vocabulary]. A step computes at most `chunk` tokens,

@@ -33,11 +33,20 @@ pub struct ModelOptions {
     pub ctx: Option<u32>,
     /// The format of keys and values.
     pub kv_type: Format,
+    /// Tokens per page of the cache: a power of two, 16 to 1,024. It changes no result.
+    pub kv_page: usize,
+    /// Bytes of the cache, which all sequences share; `None`: a context for each sequence, but at most half of the free
+    /// memory. A context that does not fit is shortened, with a note.
+    pub kv_memory: Option<u64>,
+    /// Whether sequences share the pages of equal beginnings and find them again later.
+    pub prefix: bool,
     /// Whether weights in the mapped file are used in place. By default they are copied to memory in the layouts of the
     /// engine, which is faster.
     pub mmap: bool,
     /// The number of sequences that can be resident at the same time. Further sequences wait.
     pub sequences: usize,
+    /// The largest number of sequences that wait; one more is an error.
+    pub queue: usize,
     /// The largest number of prompt tokens in one step; 0: the limit of the engine.
     pub chunk: usize,
     /// The names of fusions that the compiler omits. An unknown name is an error that lists the known ones. Fusions
@@ -60,8 +69,12 @@ impl Default for ModelOptions {
             budget: 0,
             ctx: None,
             kv_type: Format::default(),
+            kv_page: 32,
+            kv_memory: None,
+            prefix: true,
             mmap: false,
             sequences: 8,
+            queue: 1024,
             chunk: 0,
             without_fusions: Vec::new(),
             defaults: Defaults::LIBRARY,
@@ -107,10 +120,18 @@ setters! {
     ctx: u32 => Some(ctx);
     /// Sets [`ModelOptions::kv_type`](#structfield.kv_type).
     kv_type: Format => kv_type;
+    /// Sets [`ModelOptions::kv_page`](#structfield.kv_page).
+    kv_page: usize => kv_page;
+    /// Sets [`ModelOptions::kv_memory`](#structfield.kv_memory).
+    kv_memory: u64 => Some(kv_memory);
+    /// Sets [`ModelOptions::prefix`](#structfield.prefix).
+    prefix: bool => prefix;
     /// Sets [`ModelOptions::mmap`](#structfield.mmap).
     mmap: bool => mmap;
     /// Sets [`ModelOptions::sequences`](#structfield.sequences).
     sequences: usize => sequences;
+    /// Sets [`ModelOptions::queue`](#structfield.queue).
+    queue: usize => queue;
     /// Sets [`ModelOptions::chunk`](#structfield.chunk).
     chunk: usize => chunk;
     /// Sets [`ModelOptions::defaults`](#structfield.defaults).

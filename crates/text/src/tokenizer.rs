@@ -32,6 +32,8 @@ pub struct Encode {
     /// Encode the texts of control tokens as control tokens. Do not set this for text from users: they could forge
     /// roles.
     pub special: bool,
+    /// The text is at the start of a prompt. Otherwise it continues another text, and no space is put before it.
+    pub start: bool,
     /// The largest length of a text in bytes. Texts above 4 GiB - 2 bytes are always refused, because offsets have 32
     /// bits.
     pub max_bytes: u64,
@@ -39,7 +41,7 @@ pub struct Encode {
 
 impl Default for Encode {
     fn default() -> Encode {
-        Encode { bos: None, eos: None, special: false, max_bytes: 64 << 20 }
+        Encode { bos: None, eos: None, special: false, start: true, max_bytes: 64 << 20 }
     }
 }
 
@@ -67,6 +69,11 @@ impl Encode {
     /// Sets [`Encode::special`].
     pub fn special(self, special: bool) -> Encode {
         Encode { special, ..self }
+    }
+
+    /// Sets [`Encode::start`].
+    pub fn start(self, start: bool) -> Encode {
+        Encode { start, ..self }
     }
 
     /// Sets [`Encode::max_bytes`].
@@ -135,7 +142,7 @@ impl Tokenizer {
         }
         // All parts so far are white space.
         let mut blank = true;
-        let mut first = true;
+        let mut first = options.start;
         split(&mut |part| {
             match part {
                 Part::Text(text) => {

@@ -25,7 +25,7 @@ fn options_have_their_names_and_what_is_not_set_is_left_out() {
         r#"{"temperature":0.7,"top_k":40,"top_p":0.9,"typical_p":0.8,"min_p":0.05,"repeat_penalty":1.1,"repeat_last_n":64,"#,
         r#""frequency_penalty":0.1,"presence_penalty":-0.1,"no_repeat_ngram":3,"logit_bias":[[5,-1.5]],"banned":[7],"#,
         r#""min_tokens":2,"max_tokens":64,"stop":["END"],"stop_ids":[9],"ignore_end":true,"seed":18446744073709551615,"#,
-        r#""logprobs":4,"special":true,"bos":false,"deadline_seconds":1.5,"cache_salt":"user 1","template_vars":{"enable_thinking":false},"#,
+        r#""n":2,"logprobs":4,"special":true,"bos":false,"deadline_seconds":1.5,"cache_salt":"user 1","template_vars":{"enable_thinking":false},"#,
         r#""template_limits":{"steps":1000}}"#,
     );
     assert_eq!(written(&all), names);

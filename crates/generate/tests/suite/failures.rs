@@ -56,6 +56,13 @@ fn with_fault(inner: &Arc<dyn Engine>, ahead: usize, seed: u64, fault: Fault) ->
     let found = run(&generator);
     let (free, all) = generator.pages();
     assert_eq!(free, all, "pages that nobody has, with {fault:?}");
+    if !fault.lasts {
+        // Nothing is found in the cache that was never computed.
+        for request in requests() {
+            let again = request.stream(&generator).rest();
+            assert_eq!(again, request.outcome(setup().context), "again after {fault:?}");
+        }
+    }
     Some(found)
 }
 

@@ -1,6 +1,7 @@
 //! The scheduler on the reference engine, with a model whose outcome a few lines compute.
 
 mod ahead;
+mod batch;
 mod callbacks;
 mod ends;
 mod failures;
@@ -12,4 +13,5 @@ mod profile;
 mod random;
 mod rig;
 mod scores;
+mod sessions;
 mod stop_texts;

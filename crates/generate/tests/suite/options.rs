@@ -74,6 +74,7 @@ fn rows() -> Vec<Row> {
         no_repeat_ngram: [1u32, 2, 3], None;
         max_tokens: [Limit::Tokens(1), Limit::None, Limit::Tokens(3)], Some(LIBRARY.max_tokens);
         seed: [1u64, 2, 3], None;
+        n: [1u32, 2, 3], None;
         logprobs: [1u32, 2, 3], None;
         bos: [false, true, false], None;
         deadline: [1, 2, 3].map(Duration::from_secs), None;

@@ -2,7 +2,7 @@
 
 use crate::rig::{BOS, Outcome, Request, Setup};
 use inkstone_compute::conformance::Delayed;
-use inkstone_generate::{Generator, Options, Usage};
+use inkstone_generate::{FinishReason, Generator, Options, Usage};
 use std::sync::Arc;
 
 const PAGE: usize = 4;
@@ -123,6 +123,28 @@ fn the_logits_of_a_prompt_are_all_computed() {
     let other = Request::new(2, &text(3, 9)).tokens(1);
     generator.logits(&other.prompt, &[]).unwrap();
     assert_eq!(found(&generator, &other), 0);
+}
+
+/// The rows of a step may be shared by the next one, before anybody knows that they were computed.
+#[test]
+fn what_a_failed_step_should_have_computed_is_not_found() {
+    for lost in 0..6 {
+        let setup = Setup { chunk: PAGE, ..setup() };
+        let engine = setup.gated_engine();
+        let gate = engine.gate().clone();
+        // Other texts are in the pages before.
+        let generator = setup.open(engine, Options::default()).unwrap();
+        for seed in 20..24 {
+            found(&generator, &Request::new(1, &text(seed, 40)).tokens(20));
+        }
+        let request = Request::new(3, &text(1, 4 * PAGE)).tokens(5);
+        gate.lose(lost);
+        let mut reader = request.stream(&generator);
+        let outcome = reader.rest();
+        assert_eq!(outcome.finish, FinishReason::Error, "submit {lost}");
+        assert_eq!(found(&generator, &request), 0);
+        assert_eq!(found(&generator, &request), 4 * PAGE - 1);
+    }
 }
 
 #[test]

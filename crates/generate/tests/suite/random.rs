@@ -35,8 +35,9 @@ fn random_requests_have_the_outcome_of_their_options() {
     }
     let rounds = if std::env::var_os("INKSTONE_FULL").is_some() { 20_000 } else { 1000 };
     let mut ends = HashMap::new();
-    let preemptions: u64 = (0..rounds).map(|round| run(round, &mut ends)).sum();
-    assert!(preemptions > 200, "{preemptions} preemptions");
+    let counts = (0..rounds).map(|round| run(round, &mut ends));
+    let [preemptions, hits] = counts.fold([0, 0], |sum, n| [sum[0] + n[0], sum[1] + n[1]]);
+    assert!(preemptions > 200 && hits > 5000, "{preemptions} preemptions, {hits} tokens found");
     // The rounds reach every end.
     use FinishReason::*;
     for finish in [End, Stop, Length, Context, Callback, Deadline, Cancelled, Error] {
@@ -44,13 +45,14 @@ fn random_requests_have_the_outcome_of_their_options() {
     }
 }
 
-/// Returns the number of preemptions.
-fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) -> u64 {
+/// Returns the number of preemptions, and of tokens that were found in the cache.
+fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) -> [u64; 2] {
     let replay = Round(round);
     let rng = &mut Rng(round);
     let setup = setup(rng);
     let generator = setup.generator();
     let mut waiting: Vec<Request> = (0..1 + rng.below(14)).map(|_| request(rng, setup.context)).collect();
+    let mut hits = 0;
     let mut running: Vec<Running> = Vec::new();
     while !waiting.is_empty() || !running.is_empty() {
         if !waiting.is_empty() && (running.is_empty() || rng.once_in(4)) {
@@ -70,13 +72,20 @@ fn run(round: u64, ends: &mut HashMap<FinishReason, usize>) -> u64 {
             // Several pieces, so that the others have unread ones.
             n if n < 8 => drop((0..rng.below(30)).all(|_| r.reader.read())),
             _ if r.reader.read() => {}
-            _ => *ends.entry(running.swap_remove(at).check()).or_default() += 1,
+            _ => {
+                let ended = running.swap_remove(at);
+                if rng.once_in(3) {
+                    waiting.extend(next_turn(rng, &ended, setup.context));
+                }
+                hits += ended.reader.stream().usage().cached_tokens;
+                *ends.entry(ended.check()).or_default() += 1;
+            }
         }
     }
     let metrics = generator.metrics();
     assert_eq!((metrics.held_pages, metrics.running, metrics.waiting), (0, 0, 0), "{setup:?}");
     drop(replay);
-    metrics.preemptions
+    [metrics.preemptions, hits]
 }
 
 impl Running {
@@ -107,6 +116,15 @@ impl Running {
         }
         found.finish
     }
+}
+
+/// A request that goes on from what another one gave, perhaps with an edit.
+fn next_turn(rng: &mut Rng, ended: &Running, context: usize) -> Option<Request> {
+    let mut prompt = [&ended.request.prompt, ended.reader.ids()].concat();
+    prompt.truncate(1 + rng.below(prompt.len()));
+    let more = request(rng, context);
+    prompt.extend(more.prompt.iter().take(5));
+    (prompt.len() <= context).then_some(Request { prompt, ..more })
 }
 
 /// A request that does not return before its end.
@@ -140,7 +158,10 @@ fn setup(rng: &mut Rng) -> Setup {
 
 fn request(rng: &mut Rng, context: usize) -> Request {
     let most = if rng.once_in(4) { context } else { context.min(9) };
-    let prompt = (0..1 + rng.below(most)).map(|_| rng.below(VOCAB) as u32).collect();
+    let mut prompt: Vec<u32> = (0..1 + rng.below(most)).map(|_| rng.below(VOCAB) as u32).collect();
+    // Many begin in one of a few ways.
+    let (text, common) = (rng.below(4) as u32, rng.below(2 * prompt.len()).min(prompt.len()));
+    prompt[..common].iter_mut().zip(0..).for_each(|(id, i)| *id = (i * text + i / 5) % VOCAB as u32);
     let seed = if rng.once_in(12) { fails(rng.below(9) as u64) } else { rng.below(1000) as u64 };
     let stop = |rng: &mut Rng| (0..1 + rng.below(4)).map(|_| rng.one_of(&["a", "b", "c", " ", "é", "€"])).collect();
     let stops = if rng.once_in(3) { 1 + rng.below(3) } else { 0 };

@@ -1,8 +1,9 @@
 //! An engine with other buckets, whose plans can have times, and whose steps can be held up.
 
+use inkstone_compute::conformance::Call;
 use inkstone_compute::{
-    Back, Bindings, Buffer, Caps, Engine, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage, WeightSlot,
-    Weights,
+    Back, Bindings, Buffer, Caps, Engine, Error, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage,
+    WeightSlot, Weights,
 };
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
@@ -26,6 +27,8 @@ struct State {
     closed: bool,
     /// The calls that are held up.
     held: usize,
+    /// The submits until one is lost: it never runs, and whoever waits for it gets an error.
+    lost: Option<usize>,
 }
 
 impl Gate {
@@ -38,6 +41,19 @@ impl Gate {
     pub fn closed(&self) -> Closed<'_> {
         self.set_closed(true);
         Closed(self)
+    }
+
+    /// The submit after this number of others is lost.
+    pub fn lose(&self, after: usize) {
+        self.0.0.lock().unwrap().lost = Some(after);
+    }
+
+    /// Whether this submit is lost.
+    fn is_lost(&self) -> bool {
+        let lost = &mut self.0.0.lock().unwrap().lost;
+        let is_lost = *lost == Some(0);
+        *lost = lost.and_then(|after| after.checked_sub(1));
+        is_lost
     }
 
     /// Waits until a call is held up.
@@ -112,6 +128,13 @@ impl Executable for Timed {
     }
 }
 
+/// The ticket of a submit that is lost.
+const LOST: Ticket = Ticket(u64::MAX);
+
+fn not_lost(ticket: Ticket) -> Result<()> {
+    if ticket == LOST { Err(Error::Injected { call: Call::Submit }) } else { Ok(()) }
+}
+
 /// A queue of the inner engine, which knows only its own executables.
 struct GatedQueue {
     inner: Box<dyn Queue>,
@@ -122,6 +145,9 @@ struct GatedQueue {
 impl Queue for GatedQueue {
     fn submit(&mut self, executable: &Arc<dyn Executable>, back: &[Back]) -> Result<Ticket> {
         self.gate.pass();
+        if self.gate.is_lost() {
+            return Ok(LOST);
+        }
         if !self.timed {
             return self.inner.submit(executable, back);
         }
@@ -130,6 +156,7 @@ impl Queue for GatedQueue {
     }
     fn fetch(&mut self, ticket: Ticket, range: usize, into: &mut [u8]) -> Result<()> {
         self.gate.pass();
+        not_lost(ticket)?;
         self.inner.fetch(ticket, range, into)
     }
     fn write(&mut self, dst: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -139,6 +166,7 @@ impl Queue for GatedQueue {
         self.inner.read(src, offset, into)
     }
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        not_lost(ticket)?;
         self.inner.wait(ticket)
     }
 }

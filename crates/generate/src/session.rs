@@ -1,0 +1,145 @@
+//! Conversations with a model that continue from call to call.
+
+use crate::{Flow, Generator, Options, Piece, Reply, Result, Stream};
+
+/// A text that grows: what is appended to it, and what a model generates behind it. What it has in common with texts that
+/// are in the cache is not computed again. Sessions are independent of each other: many of them may generate at the same
+/// time, on any threads.
+///
+/// ```no_run
+/// # fn run(generator: &inkstone_generate::Generator) -> inkstone_generate::Result<()> {
+/// use inkstone_generate::Options;
+///
+/// let mut session = generator.session();
+/// session.append("Once upon a time")?;
+/// let first = session.generate(&Options::default().max_tokens(20))?;
+/// session.append(" The end came soon:")?;
+/// let second = session.generate(&Options::default())?; // computes only what is new
+/// assert!(second.usage.cached_tokens >= first.usage.prompt_tokens);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Session {
+    generator: Generator,
+    ids: Vec<u32>,
+}
+
+impl Generator {
+    /// A session without text.
+    pub fn session(&self) -> Session {
+        Session { generator: self.clone(), ids: Vec::new() }
+    }
+}
+
+impl Session {
+    /// Appends a text. The beginning-of-text token, and the space that some tokenizers put before a text, are added only at
+    /// the beginning of the session.
+    ///
+    /// # Errors
+    /// The tokenizer reports an error.
+    pub fn append(&mut self, text: &str) -> Result<()> {
+        self.append_with(text, &Options::default())
+    }
+
+    /// Appends a text that is encoded with these options ([`Options::bos`], [`Options::special`]).
+    ///
+    /// # Errors
+    /// The tokenizer reports an error.
+    pub fn append_with(&mut self, text: &str, options: &Options) -> Result<()> {
+        let ids = match self.ids.is_empty() {
+            true => self.generator.encode(text, options)?,
+            false => self.generator.encode_more(text, options)?,
+        };
+        self.append_ids(&ids)
+    }
+
+    /// Appends tokens.
+    ///
+    /// # Errors
+    /// A token is not in the vocabulary, or the text is longer than the context. Nothing is appended then.
+    pub fn append_ids(&mut self, ids: &[u32]) -> Result<()> {
+        let whole = [&self.ids, ids].concat();
+        if !ids.is_empty() {
+            self.generator.check_prompt(&whole)?;
+        }
+        self.ids = whole;
+        Ok(())
+    }
+
+    /// The tokens so far.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Takes back all tokens behind the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.ids.truncate(len);
+    }
+
+    /// Takes back everything.
+    pub fn reset(&mut self) {
+        self.ids.clear();
+    }
+
+    /// A second session with the same text, which costs no memory in the cache until the texts part.
+    pub fn fork(&self) -> Session {
+        self.clone()
+    }
+
+    /// Generates a continuation, which becomes a part of the session.
+    ///
+    /// # Errors
+    /// The session is empty, an option is invalid, or the generation fails. What was given out by then is a part of the
+    /// session.
+    pub fn generate(&mut self, options: &Options) -> Result<Reply> {
+        self.generate_with(options, |_| Flow::Continue)
+    }
+
+    /// Generates a continuation and calls a function with each piece.
+    ///
+    /// # Errors
+    /// Like [`Session::generate`], or the error that the function returned.
+    pub fn generate_with(&mut self, options: &Options, mut f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
+        let stream = self.generator.stream_ids(&self.ids, options)?;
+        let ids = &mut self.ids;
+        stream.finish_up(|piece| {
+            ids.extend_from_slice(&piece.ids);
+            f(piece)
+        })
+    }
+
+    /// Starts a generation; the pieces that are taken from it become a part of the session.
+    ///
+    /// # Errors
+    /// The session is empty, or an option is invalid.
+    pub fn stream(&mut self, options: &Options) -> Result<SessionStream<'_>> {
+        let stream = self.generator.stream_ids(&self.ids, options)?;
+        Ok(SessionStream { stream, ids: &mut self.ids })
+    }
+}
+
+/// A running generation of a session: an iterator over its pieces. Dropping it ends the generation.
+pub struct SessionStream<'s> {
+    stream: Stream,
+    ids: &'s mut Vec<u32>,
+}
+
+impl SessionStream<'_> {
+    /// The generation, with its counts, times and finish reason.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Iterator for SessionStream<'_> {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Result<Piece>> {
+        let piece = self.stream.next()?;
+        if let Ok(piece) = &piece {
+            self.ids.extend_from_slice(&piece.ids);
+        }
+        Some(piece)
+    }
+}

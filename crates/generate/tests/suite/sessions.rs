@@ -1,0 +1,93 @@
+//! Sessions: texts that grow over many calls.
+
+use crate::rig::{BOS, Outcome, Request, Setup};
+use inkstone_generate::{Flow, Generator, Options, Session};
+
+/// What a session generates next has the outcome of its whole text.
+fn turn(session: &mut Session, seed: u64, tokens: u64) -> u64 {
+    let request = Request::new(seed, session.ids()).tokens(tokens);
+    let reply = session.generate(&request.options()).unwrap();
+    let cached = reply.usage.cached_tokens;
+    let wanted = request.outcome(200);
+    assert_eq!(session.ids(), [&request.prompt[..], &wanted.ids].concat());
+    assert_eq!(Outcome::of(reply), wanted);
+    cached
+}
+
+fn generator() -> Generator {
+    Setup { context: 200, ..Setup::default() }.generator()
+}
+
+#[test]
+fn ten_turns_compute_what_is_new() {
+    let generator = generator();
+    let mut session = generator.session();
+    let mut before = 0;
+    for seed in 0..10 {
+        session.append_ids(&[3, 4, 5, 6 + seed as u32]).unwrap();
+        let cached = turn(&mut session, seed, 5);
+        // All but the last token of the answer before.
+        assert_eq!(cached as usize, if seed == 0 { 0 } else { before - 1 });
+        before = session.ids().len();
+    }
+    // An edit in the middle.
+    session.truncate(30);
+    session.append_ids(&[15, 15, 3]).unwrap();
+    assert_eq!(turn(&mut session, 11, 5), 30);
+    session.reset();
+    assert!(session.ids().is_empty());
+    assert_eq!(session.generate(&Options::default()).unwrap_err().to_string(), "the prompt has no tokens");
+}
+
+#[test]
+fn forks_go_on_by_themselves() {
+    let generator = generator();
+    let mut session = generator.session();
+    session.append_ids(&[3, 4, 5, 6, 7, 8, 9]).unwrap();
+    turn(&mut session, 1, 6);
+    let mut fork = session.fork();
+    session.append_ids(&[3]).unwrap();
+    fork.append_ids(&[4]).unwrap();
+    for seed in 2..5 {
+        turn(&mut session, seed, 3);
+        turn(&mut fork, seed + 10, 3);
+    }
+}
+
+#[test]
+fn what_was_given_out_is_a_part_of_the_session() {
+    let generator = generator();
+    let mut session = generator.session();
+    session.append_ids(&[BOS, 3]).unwrap();
+    let request = Request::new(1, session.ids()).tokens(9);
+    let whole = request.outcome(200);
+    assert_eq!(session.stream(&request.options()).unwrap().take(4).count(), 4);
+    assert_eq!(session.ids(), [&[BOS, 3], &whole.ids[..4]].concat());
+
+    let mut session = generator.session();
+    session.append_ids(&[BOS, 3]).unwrap();
+    let mut pieces = 0;
+    let stopped = session.generate_with(&request.options(), |_| {
+        pieces += 1;
+        if pieces < 3 { Flow::Continue } else { Flow::Fail("enough".into()) }
+    });
+    assert_eq!(stopped.unwrap_err().to_string(), "the callback failed: enough");
+    assert_eq!(session.ids(), [&[BOS, 3], &whole.ids[..3]].concat());
+}
+
+#[test]
+fn texts_are_encoded_as_parts_of_one() {
+    let generator = generator();
+    let mut session = generator.session();
+    session.append("ab").unwrap();
+    let first = generator.encode("ab", &Options::default()).unwrap();
+    assert_eq!(session.ids(), first);
+    // No token at the beginning, and no space.
+    session.append("ca").unwrap();
+    assert_eq!(session.ids(), [&first[..], &[7]].concat());
+    let error = session.append_ids(&[16]).unwrap_err().to_string();
+    assert_eq!(error, format!("token 16 at place {} of the prompt, the vocabulary has 16", first.len() + 1));
+    assert_eq!(session.ids().len(), first.len() + 1);
+    let error = session.append_ids(&[3; 200]).unwrap_err().to_string();
+    assert_eq!(error, format!("the prompt has {} tokens, the context holds 200", first.len() + 201));
+}
