@@ -167,7 +167,9 @@ impl Engine for Delayed {
             shared: self.shared.clone(),
             last: 0,
             held: VecDeque::with_capacity(HELD),
-            spare: (0..HELD).map(|_| Held { back: Vec::with_capacity(4), ..Held::default() }).collect(),
+            spare: (0..HELD)
+                .map(|_| Held { back: Vec::with_capacity(4), bytes: Vec::with_capacity(1 << 12), ..Held::default() })
+                .collect(),
             kept: VecDeque::with_capacity(KEPT),
             done: VecDeque::with_capacity(DONE),
             failed: Vec::new(),
