@@ -14,4 +14,5 @@ mod random;
 mod rig;
 mod scores;
 mod sessions;
+mod soak;
 mod stop_texts;

@@ -20,7 +20,7 @@ fn sequences_that_gave_up_their_pages_have_the_same_outcome() {
         let generator = Setup { ahead, ..short() }.generator();
         let mut readers: Vec<Reader> = requests().iter().map(|r| r.stream(&generator)).collect();
         // All of them read, in turns.
-        while readers.iter_mut().fold(false, |any, reader| reader.read() || any) {}
+        while readers.iter_mut().filter_map(|reader| reader.read().then_some(())).count() > 0 {}
         for (reader, request) in readers.iter_mut().zip(requests()) {
             assert_eq!(reader.rest(), request.outcome(64));
             crate::scores::check(&request, reader.ids(), reader.scores());
