@@ -89,7 +89,7 @@ pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_
     }
     file.rest = all;
     let magic = file.bytes("first field", MAGIC.len() as u64)?;
-    file.same("first field", format!("{:?}", magic.escape_ascii().to_string()), format!("{:?}", "INKSTATE"))?;
+    file.same("first field", format!("\"{}\"", magic.escape_ascii()), format!("\"{}\"", MAGIC.escape_ascii()))?;
     let version = u32::from_le_bytes(file.array("version")?);
     file.same("version", version, VERSION)?;
     for (field, of_model) in

@@ -13,5 +13,6 @@ mod profile;
 mod random;
 mod rig;
 mod scores;
+mod session_files;
 mod sessions;
 mod stop_texts;
