@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn each_flipped_bit_and_each_other_length_is_seen() {
         for len in 0..40 {
-            let mut bytes: Vec<u8> = (0..len).map(|i| i as u8 * 37).collect();
+            let mut bytes: Vec<u8> = (0..len).map(|i| (i * 37) as u8).collect();
             let sum = checksum(&bytes);
             for bit in 0..8 * len {
                 bytes[bit / 8] ^= 1 << (bit % 8);

@@ -51,9 +51,15 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// [`SessionError::Io`]. The new file is removed.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = temporary(path).map_err(failed(path, "write to the path"))?;
-    let open = OpenOptions::new().write(true).create_new(true).open(&temporary);
-    let file = open.map_err(failed(path, "make a file in the folder"))?;
+    let (file, temporary) = loop {
+        let temporary = temporary(path).map_err(failed(path, "write to the path"))?;
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => break (file, temporary),
+            // A process with the same number left it when it was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(path, "make a file in the folder")(error)),
+        }
+    };
     let written = fill(file, bytes).map_err(failed(path, "write the file"));
     let renamed = written.and_then(|()| fs::rename(&temporary, path).map_err(failed(path, "replace the file")));
     if renamed.is_err() {
@@ -68,7 +74,7 @@ fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A name in the same folder that no other save uses, of this process or of another one.
+/// A name in the same folder that no other save of a running process uses.
 fn temporary(path: &Path) -> io::Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"))?;

@@ -114,8 +114,8 @@ impl Scheduler {
         paged.each(&runs, pool.slots(), tokens, |id, offset, range| runner.read_state(id, offset, &mut rows[range]))
     }
 
-    /// Writes the rows of the first `tokens` tokens of a text to pages, as many as there are, and adds them to the tree.
-    /// `rows` has all of them. Returns the number of tokens whose rows were written.
+    /// Writes the rows of the first `tokens` tokens of a text to pages, as many as there are, which become nodes of the tree.
+    /// `rows` has all rows. No other sequence has the salt. Returns the number of tokens whose rows were written.
     ///
     /// # Errors
     /// The engine fails.
@@ -130,16 +130,15 @@ impl Scheduler {
         let mut table = PageTable::default();
         let room = self.room(tokens);
         self.pool.grow(&mut table, room)?;
-        let Scheduler { runner, pool, tree, .. } = self;
-        let runs = runs(table.pages(), pool.page(), room);
+        let Scheduler { runner, pool, tree, found, .. } = self;
+        found.clear();
+        found.extend_from_slice(table.pages());
+        // Before the rows are there, and so that only the tree has the pages: if a write fails or panics, it is cleared.
+        let inserted = tree.insert(pool, salt, &mut table, &ids[..room]).and_then(|_| pool.release(&mut table));
+        debug_assert!(inserted.is_ok(), "{inserted:?}");
+        let runs = runs(found, pool.page(), room);
         let mut write = |id, offset, range: Range<usize>| runner.write_state(id, offset, &rows[range]);
         let written = paged.each(&runs, pool.slots(), tokens, &mut write);
-        if written.is_ok() {
-            let inserted = tree.insert(pool, salt, &mut table, &ids[..room]);
-            debug_assert_eq!(inserted, Ok(room));
-        }
-        let released = pool.release(&mut table);
-        debug_assert!(released.is_ok(), "{released:?}");
         // A queue that does not take writes has states that nobody knows.
         written.map_err(|error| Error::Shared(self.lose(error)))?;
         Ok(room)

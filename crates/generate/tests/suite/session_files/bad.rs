@@ -41,7 +41,7 @@ fn error_after(change: impl FnOnce(&mut Vec<u8>, usize)) -> String {
     error(&bytes)
 }
 
-fn replace(bytes: &mut Vec<u8>, at: usize, number: u64) {
+fn replace(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
 }
 

@@ -1,7 +1,9 @@
 //! Sessions that go on from a file: with the same bits, and without computing anything again.
 
 mod bad;
+mod failures;
 mod forged;
+mod random;
 mod storage;
 
 use crate::rig::Setup;

@@ -32,6 +32,19 @@ fn a_file_is_replaced() {
 }
 
 #[test]
+fn files_that_a_killed_process_left_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.session");
+    for i in 0..100 {
+        fs::write(folder.path().join(format!("a.session.{}-{i}.tmp", std::process::id())), "left").unwrap();
+    }
+    let generator = setup().generator();
+    generator.session().save(&path, b"extra").unwrap();
+    assert_eq!(generator.restore(&path).unwrap().1, b"extra");
+    assert_eq!(names(folder.path()).len(), 101);
+}
+
+#[test]
 fn g5_a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing").join("a.session");
