@@ -9,7 +9,7 @@
 //! | 8, then 4 each | the number of tokens, the tokens |
 //! | 8, then 1 each | the number of the caller's bytes, these bytes |
 //! | 8 | the number of tokens with rows |
-//! | as many as these tokens have | rows, in the order that `rows.rs` describes |
+//! | as many as these tokens have | rows of keys and values, in the order that `rows.rs` describes |
 //! | 8 | checksum of all bytes before it |
 
 use super::SessionError;

@@ -6,11 +6,12 @@ use crate::scheduler::Scheduler;
 use crate::{Error, Result};
 use inkstone_compute::Interface;
 use inkstone_kvcache::{PageTable, Salt};
-use inkstone_tensor::Dim;
 use inkstone_tensor::cache::{Cache, RUN};
+use inkstone_tensor::ops::HISTORY;
+use inkstone_tensor::{Dim, Type};
 use std::ops::Range;
 
-/// The states that have a row for each head and position: keys, values and the tokens.
+/// States that have a row for each head and position.
 pub(super) struct Paged(Vec<State>);
 
 struct State {
@@ -46,11 +47,22 @@ fn runs(pages: &[u32], page: usize, tokens: usize) -> Vec<Run> {
 }
 
 impl Paged {
-    /// The paged states of a model.
-    pub fn of(interface: &Interface) -> Paged {
+    /// The caches of keys and values.
+    pub fn caches(interface: &Interface) -> Paged {
+        Paged::of(interface, |ty| ty != HISTORY)
+    }
+
+    /// The history of tokens. A file has no rows of it: kernels may rely on tokens of the vocabulary there, so its rows come
+    /// from the tokens of the session, which are checked.
+    fn history(interface: &Interface) -> Paged {
+        Paged::of(interface, |ty| ty == HISTORY)
+    }
+
+    /// The paged states of these types.
+    fn of(interface: &Interface, types: impl Fn(Type) -> bool) -> Paged {
         let mut states: Vec<_> = interface.states.iter().enumerate().collect();
         states.sort_unstable_by_key(|(_, s)| &s.name);
-        let paged = states.into_iter().filter(|(_, s)| matches!(s.ty.rows, Dim::Slots { .. }));
+        let paged = states.into_iter().filter(|(_, s)| matches!(s.ty.rows, Dim::Slots { .. }) && types(s.ty));
         let state = |(id, s): (usize, &inkstone_compute::StateSlot)| State {
             id,
             heads: s.ty.rows.heads(),
@@ -137,8 +149,11 @@ impl Scheduler {
         let inserted = tree.insert(pool, salt, &mut table, &ids[..room]).and_then(|_| pool.release(&mut table));
         debug_assert!(inserted.is_ok(), "{inserted:?}");
         let runs = runs(found, pool.page(), room);
-        let mut write = |id, offset, range: Range<usize>| runner.write_state(id, offset, &rows[range]);
-        let written = paged.each(&runs, pool.slots(), tokens, &mut write);
+        let history = Paged::history(runner.compiled().interface());
+        let mut write = |paged: &Paged, tokens, bytes: &[u8]| {
+            paged.each(&runs, pool.slots(), tokens, |id, offset, range| runner.write_state(id, offset, &bytes[range]))
+        };
+        let written = write(paged, tokens, rows).and_then(|()| write(&history, ids.len(), bytemuck::cast_slice(ids)));
         // A queue that does not take writes has states that nobody knows.
         written.map_err(|error| Error::Shared(self.lose(error)))?;
         Ok(room)

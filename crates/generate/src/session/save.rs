@@ -49,7 +49,7 @@ impl Session {
             return Err(SessionError::Extra { bytes: extra.len(), most: MAX_EXTRA }.into());
         }
         let model = Fingerprint::of(&self.generator)?;
-        let paged = Paged::of(self.generator.compiled().interface());
+        let paged = Paged::caches(self.generator.compiled().interface());
         let mut turn = self.generator.shared().turn();
         let tokens = turn.find_rows(self.salt, &self.ids)?;
         let mut bytes = format::begin(&model, &self.ids, extra, tokens);
@@ -76,7 +76,7 @@ impl Generator {
     /// context; the engine fails.
     pub fn restore(&self, path: impl AsRef<Path>) -> Result<(Session, Vec<u8>)> {
         let path = path.as_ref();
-        let (model, paged) = (Fingerprint::of(self)?, Paged::of(self.compiled().interface()));
+        let (model, paged) = (Fingerprint::of(self)?, Paged::caches(self.compiled().interface()));
         let most = format::most_bytes(&model, self.config().context, paged.token_bytes());
         let bytes = file::read(path, most)?;
         self.restored(&file::name(path), &bytes, &model, &paged)
@@ -87,7 +87,7 @@ impl Generator {
     /// # Errors
     /// Like [`Generator::restore`].
     pub fn restore_bytes(&self, bytes: &[u8]) -> Result<(Session, Vec<u8>)> {
-        let (model, paged) = (Fingerprint::of(self)?, Paged::of(self.compiled().interface()));
+        let (model, paged) = (Fingerprint::of(self)?, Paged::caches(self.compiled().interface()));
         self.restored("the bytes of a session", bytes, &model, &paged)
     }
 

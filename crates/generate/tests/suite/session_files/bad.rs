@@ -137,8 +137,8 @@ fn g5_a_count_of_a_trillion_tokens_is_refused() {
         rows(1 << 40),
         "the bytes of a session: number of tokens with rows is 1099511627776, expected at most 29, the number of tokens"
     );
-    // A row of tokens, of keys and of values.
-    let token = 4 + 2 * 16 * 2;
+    // A row of keys and one of values.
+    let token = 2 * 16 * 2;
     let wanted = format!("{}, expected {token} for each of 27 tokens", token * 28);
     assert_eq!(rows(27), format!("the bytes of a session: number of bytes of the rows is {wanted}"));
 }
@@ -149,7 +149,7 @@ fn g5_bytes_behind_the_end_are_refused() {
     bytes.push(0);
     assert!(error(&bytes).starts_with("the bytes of a session: checksum is "));
     let error = error_after(|bytes, _| bytes.insert(bytes.len() - 8, 0));
-    let wanted = "number of bytes of the rows is 1905, expected 68 for each of 28 tokens";
+    let wanted = "number of bytes of the rows is 1793, expected 64 for each of 28 tokens";
     assert_eq!(error, format!("the bytes of a session: {wanted}"));
 }
 

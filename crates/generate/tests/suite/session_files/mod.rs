@@ -6,7 +6,7 @@ mod forged;
 mod random;
 mod storage;
 
-use crate::rig::Setup;
+use crate::rig::{Outcome, Request, Setup};
 use inkstone_generate::{Generator, Options, Reply, Session};
 
 /// A model whose logits depend on the keys and values of all tokens.
@@ -77,6 +77,22 @@ fn texts_longer_than_a_run_of_places_go_on() {
     let (mut restored, _) = other.restore_bytes(&bytes).unwrap();
     let reply = restored.generate(&options(2)).unwrap();
     assert_eq!((bits(&reply), reply.usage.cached_tokens), (cold(&setup, &first, 2), 1108));
+}
+
+#[test]
+fn the_history_is_restored() {
+    // Its draws are a hash of the history.
+    let setup = Setup { context: 64, ..Setup::default() };
+    let generator = setup.generator();
+    let first = session(&generator, 20);
+    for page in [1, 4, 32] {
+        let other = Setup { page, ..setup.clone() }.generator();
+        let (mut restored, _) = other.restore_bytes(&first.to_bytes(b"").unwrap()).unwrap();
+        let request = Request::new(2, first.ids()).tokens(9);
+        let reply = restored.generate(&request.options()).unwrap();
+        assert_eq!(reply.usage.cached_tokens, 28);
+        assert_eq!(Outcome::of(reply), request.outcome(64));
+    }
 }
 
 #[test]
