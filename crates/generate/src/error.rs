@@ -1,3 +1,4 @@
+use crate::SessionError;
 use inkstone_tensor::{ErrorKind, sampling};
 use std::sync::Arc;
 
@@ -114,6 +115,9 @@ pub enum Error {
     /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] inkstone_compute::Error),
+    /// A session could not be saved or restored.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A thread panicked in a step, so the states of all sequences that were running are unknown.
     #[error("a thread panicked in a step, which ended all running sequences")]
     Panicked,
@@ -154,6 +158,7 @@ impl Error {
             Error::Graph(error) => error.kind(),
             Error::Cache(error) => error.kind(),
             Error::Engine(error) => error.kind(),
+            Error::Session(error) => error.kind(),
             Error::Shared(error) => error.kind(),
         }
     }

@@ -192,6 +192,11 @@ impl Generator {
     /// # Errors
     /// Like [`Generator::stream`].
     pub fn stream_ids(&self, prompt: &[u32], options: &Options) -> Result<Stream> {
+        self.stream_with_salt(prompt, options, self.salt(options, None))
+    }
+
+    /// Starts a generation that shares pages with sequences of this salt.
+    pub(crate) fn stream_with_salt(&self, prompt: &[u32], options: &Options, salt: Salt) -> Result<Stream> {
         self.check_prompt(prompt)?;
         let o = self.resolve(options);
         o.check()?;
@@ -226,7 +231,7 @@ impl Generator {
         };
         let mut ids = Vec::new();
         reserve(&mut ids, limit as usize, "the tokens of the text")?;
-        let handle = self.start(prompt, Goal::Draw(Box::new(draw)), vec![self.chunk], Vec::new(), &o)?;
+        let handle = self.start(prompt, Goal::Draw(Box::new(draw)), vec![self.chunk], Vec::new(), salt, &o)?;
         Ok(Stream::new(handle, seed, ids))
     }
 
@@ -242,12 +247,13 @@ impl Generator {
         }
         let mut values = Vec::new();
         reserve(&mut values, ids.len().saturating_mul(self.graph.config.vocab), "logits")?;
-        let handle = self.start(ids, Goal::Logits, chunks.to_vec(), values, &Options::default())?;
+        let o = Options::default();
+        let handle = self.start(ids, Goal::Logits, chunks.to_vec(), values, self.salt(&o, None), &o)?;
         handle.wait()?;
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
@@ -322,7 +328,31 @@ impl Generator {
         }
     }
 
-    fn start(&self, ids: &[u32], goal: Goal, chunks: Vec<usize>, logits: Vec<f32>, o: &Options) -> Result<Handle> {
+    /// The salt of a request: its own without shared pages, else `home`, else that of its name.
+    pub(crate) fn salt(&self, options: &Options, home: Option<Salt>) -> Salt {
+        let name = options.cache_salt.as_ref().or(self.options.cache_salt.as_ref());
+        match (home, name.or(self.config.file.cache_salt.as_ref())) {
+            _ if !self.config.prefix => self.salts.private(),
+            (Some(home), _) => home,
+            (None, Some(name)) => self.salts.named(name),
+            (None, None) => Salt::none(),
+        }
+    }
+
+    /// A salt that no other sequence has.
+    pub(crate) fn private_salt(&self) -> Salt {
+        self.salts.private()
+    }
+
+    fn start(
+        &self,
+        ids: &[u32],
+        goal: Goal,
+        chunks: Vec<usize>,
+        logits: Vec<f32>,
+        salt: Salt,
+        o: &Options,
+    ) -> Result<Handle> {
         // The time spent waiting for steps of other callers counts.
         let deadline = o.deadline.and_then(|d| clock::now().checked_add(d));
         let (draws, ended) = match &goal {
@@ -335,11 +365,6 @@ impl Generator {
         tokens.extend_from_slice(ids);
         let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
         let output = Arc::new(Output::new(usage, logits));
-        let salt = match &o.cache_salt {
-            _ if !self.config.prefix => self.salts.private(),
-            Some(name) => self.salts.named(name),
-            None => Salt::none(),
-        };
         let sequence = |id| Sequence {
             id,
             tokens,

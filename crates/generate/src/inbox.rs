@@ -5,6 +5,7 @@ use crate::metrics::Metrics;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use crate::{Error, Result};
+use inkstone_kvcache::Salt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -13,9 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 pub(crate) struct Shared {
     scheduler: Mutex<Scheduler>,
     inbox: Mutex<Vec<Sequence>>,
+    /// The salts whose pages no request will look up any more.
+    forgotten: Mutex<Vec<Salt>>,
     /// The number of sequences that wait in the scheduler.
     waiting: Arc<AtomicUsize>,
-    /// Whether the scheduler has something to read: new sequences, or sequences whose caller ended them.
+    /// Whether the scheduler has something to read: new sequences, sequences whose caller ended them, or salts to forget.
     news: AtomicBool,
     metrics: Mutex<Metrics>,
     next_id: AtomicU64,
@@ -42,6 +45,7 @@ impl Shared {
             waiting,
             scheduler: Mutex::new(scheduler),
             inbox: Mutex::default(),
+            forgotten: Mutex::default(),
             news: AtomicBool::new(false),
             metrics,
             next_id: AtomicU64::new(0),
@@ -63,6 +67,12 @@ impl Shared {
         drop(inbox);
         self.notify();
         Ok(())
+    }
+
+    /// Gives up the pages with a salt. Its sequences must have been ended. Does not wait for a step.
+    pub fn forget(&self, salt: Salt) {
+        locked(&self.forgotten).push(salt);
+        self.notify();
     }
 
     /// Lets the scheduler read its inbox: now if no step runs, else after the step.
@@ -108,7 +118,8 @@ impl Shared {
 }
 
 impl Turn<'_> {
-    /// Takes new sequences, and ends those whose caller ended them.
+    /// Takes new sequences, ends those whose caller ended them, and forgets salts: last, because a sequence that ends
+    /// leaves pages with its salt.
     fn receive(&mut self) {
         let shared = self.shared;
         if shared.news.swap(false, Ordering::SeqCst) {
@@ -116,6 +127,8 @@ impl Turn<'_> {
             self.wait_for_slots(&mut inbox);
             drop(inbox);
             self.sweep();
+            let Scheduler { tree, pool, .. } = &mut **self;
+            locked(&shared.forgotten).drain(..).for_each(|salt| tree.forget(pool, salt));
         }
         self.publish();
     }

@@ -52,7 +52,7 @@ pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
 pub use request::file_options;
-pub use session::{Session, SessionStream};
+pub use session::{MAX_EXTRA, Session, SessionError, SessionStream};
 pub use steps::Steps;
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
 pub use stream::Stream;

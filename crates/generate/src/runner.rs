@@ -171,6 +171,16 @@ impl Runner {
         Ok(self.queue.write(&self.carry, 0, &zeros)?)
     }
 
+    /// Reads bytes of the state with this id, as the work before left them.
+    pub fn read_state(&mut self, id: usize, offset: u64, into: &mut [u8]) -> Result<()> {
+        Ok(self.queue.read(&self.bind.states[id], offset, into)?)
+    }
+
+    /// Writes bytes of the state with this id, after all work before.
+    pub fn write_state(&mut self, id: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        Ok(self.queue.write(&self.bind.states[id], offset, bytes)?)
+    }
+
     /// The number of windows that the head needs for a step.
     pub fn windows(&self, step: &Step) -> usize {
         step.logit_rows().div_ceil(self.window()).max(1)

@@ -46,6 +46,15 @@ fn unread() -> SourceError {
     SourceError { tensor: String::new(), reason: String::new() }
 }
 
+fn unusable() -> generate::SessionError {
+    let (file, field) = (String::new(), "version");
+    generate::SessionError::Unusable { file, field, found: String::new(), expected: String::new() }
+}
+
+fn unwritten(kind: io::ErrorKind) -> generate::SessionError {
+    generate::SessionError::Io { file: String::new(), action: "write the file", source: io(kind) }
+}
+
 fn mismatch() -> Mismatch {
     Mismatch { operand: 0, found: String::new(), expected: String::new() }
 }
@@ -246,6 +255,11 @@ fn of_generate() -> Rows {
         Graph(graph::Error::EmptyStep) => Engine;
         Cache(kvcache::Error::NoMemory { pages: 1 }) => OutOfMemory;
         Engine(compute::Error::Cancelled) => Cancelled;
+        Session(generate::SessionError::Extra { bytes: 1, most: 0 }) => InvalidRequest;
+        Session(unusable()) => Unsupported;
+        Session(unwritten(io::ErrorKind::NotFound)) => NotFound;
+        Session(unwritten(io::ErrorKind::OutOfMemory)) => OutOfMemory;
+        Session(unwritten(io::ErrorKind::StorageFull)) => Engine;
         Panicked => Engine;
         Closed(Box::new(generate::Error::Busy)) => Engine;
         Shared(Arc::new(generate::Error::Panicked)) => Engine;

@@ -13,6 +13,7 @@ mod profile;
 mod random;
 mod rig;
 mod scores;
+mod session_files;
 mod sessions;
 mod soak;
 mod stop_texts;

@@ -2,6 +2,7 @@
 //! description of its options alone.
 #![allow(dead_code, unused_imports)] // the unit tests of the clock use a part
 
+mod attention;
 mod engine;
 mod hash;
 mod model;

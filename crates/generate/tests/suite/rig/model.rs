@@ -1,7 +1,7 @@
 //! The model: a file with a vocabulary and weights, whose graphs are replaced by shorter ones.
 
 use super::engine::Wrapped;
-use super::hash;
+use super::{attention, hash};
 use inkstone_compute::conformance::Delayed;
 use inkstone_compute::{Engine, EngineOptions, Engines};
 use inkstone_generate::{Generator, Options, Result, RunConfig};
@@ -88,6 +88,10 @@ pub struct Setup {
     pub ahead: usize,
     /// Draws come from the definition of `sample`, not from the hash.
     pub samples: bool,
+    /// The whole graphs of a layer with attention, whose weights have this seed, instead of the shorter ones.
+    pub attention: Option<u64>,
+    /// The formats of the caches of this layer.
+    pub kv: KvFormats,
     /// Options of the file.
     pub file: Options,
 }
@@ -107,6 +111,8 @@ impl Default for Setup {
             timed: false,
             ahead: std::env::var(AHEAD).ok().and_then(|ahead| ahead.parse().ok()).unwrap_or(0),
             samples: false,
+            attention: None,
+            kv: KvFormats::default(),
             file: Options::default(),
         }
     }
@@ -134,9 +140,13 @@ impl Setup {
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
         (config.cache, config.queue, config.prefix) = (self.cache, self.queue, self.prefix);
         config.file = self.file.clone();
-        let file = file();
+        let file = self.attention.map_or_else(file, attention::file);
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
-        Generator::new(Arc::new(graphs(file)), Arc::new(tokenizer), engine, config, own)
+        let graphs = match self.attention {
+            Some(_) => ModelGraph::open(file, self.kv).expect("a sound model"),
+            None => graphs(file),
+        };
+        Generator::new(Arc::new(graphs), Arc::new(tokenizer), engine, config, own)
     }
 
     /// A generator with these options of its own.
@@ -156,18 +166,7 @@ impl Setup {
 
 /// A file of one layer, as the reader of the architecture wants it.
 fn file() -> Arc<Gguf> {
-    let mut m = Metadata::new();
-    m.insert("general.architecture", "llama");
-    for key in ["block_count", "feed_forward_length", "attention.head_count"] {
-        m.insert(&format!("llama.{key}"), 1u32);
-    }
-    m.insert("llama.embedding_length", WIDTH as u32);
-    m.insert("llama.context_length", 64u32);
-    m.insert("llama.attention.layer_norm_rms_epsilon", 1e-5f32);
-    m.insert("tokenizer.ggml.model", "llama");
-    m.insert("tokenizer.ggml.tokens", TOKENS.map(|(text, ..)| text).to_vec());
-    m.insert("tokenizer.ggml.scores", vec![0f32; VOCAB]);
-    m.insert("tokenizer.ggml.token_type", TOKENS.map(|(_, kind, _)| kind).to_vec());
+    let m = metadata(WIDTH, 1);
     // The product of both rows of a token is its `logit`.
     let table = |second: f32| (0..VOCAB).flat_map(|id| [id as f32 / 8.0, second]).collect::<Vec<f32>>();
     let mut tensors = vec![
@@ -183,12 +182,38 @@ fn file() -> Arc<Gguf> {
     for name in ["blk.0.attn_q", "blk.0.attn_k", "blk.0.attn_v", "blk.0.attn_output"] {
         tensors.push((name, vec![WIDTH, WIDTH], vec![0.0; WIDTH * WIDTH]));
     }
-    let spec = |(name, dims, _): &(&str, Vec<usize>, Vec<f32>)| {
+    write(&m, &tensors)
+}
+
+/// The metadata of a file of one layer with this width and number of heads.
+pub(super) fn metadata(width: usize, heads: u32) -> Metadata {
+    let mut m = Metadata::new();
+    m.insert("general.architecture", "llama");
+    for key in ["block_count", "feed_forward_length"] {
+        m.insert(&format!("llama.{key}"), 1u32);
+    }
+    m.insert("llama.attention.head_count", heads);
+    m.insert("llama.embedding_length", width as u32);
+    m.insert("llama.context_length", 64u32);
+    m.insert("llama.attention.layer_norm_rms_epsilon", 1e-5f32);
+    m.insert("tokenizer.ggml.model", "llama");
+    m.insert("tokenizer.ggml.tokens", TOKENS.map(|(text, ..)| text).to_vec());
+    m.insert("tokenizer.ggml.scores", vec![0f32; VOCAB]);
+    m.insert("tokenizer.ggml.token_type", TOKENS.map(|(_, kind, _)| kind).to_vec());
+    m
+}
+
+/// The name, the shape and the values of a tensor.
+pub(super) type Tensor = (&'static str, Vec<usize>, Vec<f32>);
+
+/// A file with these tensors.
+pub(super) fn write(metadata: &Metadata, tensors: &[Tensor]) -> Arc<Gguf> {
+    let spec = |(name, dims, _): &Tensor| {
         let dims: Vec<u64> = dims.iter().map(|d| *d as u64).collect();
         TensorSpec::new(format!("{name}.weight"), DType::F32, &dims)
     };
-    let mut writer = Writer::new(Vec::new(), &m, tensors.iter().map(spec).collect()).expect("a sound file");
-    for (.., values) in &tensors {
+    let mut writer = Writer::new(Vec::new(), metadata, tensors.iter().map(spec).collect()).expect("a sound file");
+    for (.., values) in tensors {
         writer.data(bytemuck::cast_slice(values)).expect("memory");
     }
     let bytes = writer.finish().expect("all data");

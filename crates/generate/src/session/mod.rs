@@ -1,10 +1,25 @@
 //! Conversations with a model that continue from call to call.
 
+mod checksum;
+mod error;
+mod file;
+mod fingerprint;
+mod format;
+mod home;
+mod rows;
+mod save;
+
 use crate::{Flow, Generator, Options, Piece, Reply, Result, Stream};
+use home::Home;
+use inkstone_kvcache::Salt;
+use std::sync::Arc;
+
+pub use error::SessionError;
+pub use format::MAX_EXTRA;
 
 /// A text that grows: what is appended to it, and what a model generates behind it. What it has in common with texts that
 /// are in the cache is not computed again. Sessions are independent of each other: many of them may generate at the same
-/// time, on any threads.
+/// time, on any threads. [`Session::save`] and [`Generator::restore`] keep a session in a file.
 ///
 /// ```no_run
 /// # fn run(generator: &inkstone_generate::Generator) -> inkstone_generate::Result<()> {
@@ -23,12 +38,17 @@ use crate::{Flow, Generator, Options, Piece, Reply, Result, Stream};
 pub struct Session {
     generator: Generator,
     ids: Vec<u32>,
+    /// The salt of its last request, with which its pages are found.
+    salt: Salt,
+    /// The salt of all its requests, if it was restored from a file.
+    home: Option<Arc<Home>>,
 }
 
 impl Generator {
     /// A session without text.
     pub fn session(&self) -> Session {
-        Session { generator: self.clone(), ids: Vec::new() }
+        let salt = self.salt(&Options::default(), None);
+        Session { generator: self.clone(), ids: Vec::new(), salt, home: None }
     }
 }
 
@@ -101,7 +121,7 @@ impl Session {
     /// # Errors
     /// Like [`Session::generate`], or the error that the function returned.
     pub fn generate_with(&mut self, options: &Options, mut f: impl FnMut(&Piece) -> Flow) -> Result<Reply> {
-        let stream = self.generator.stream_ids(&self.ids, options)?;
+        let stream = self.start(options)?;
         let ids = &mut self.ids;
         stream.finish_up(|piece| {
             ids.extend_from_slice(&piece.ids);
@@ -114,8 +134,15 @@ impl Session {
     /// # Errors
     /// The session is empty, or an option is invalid.
     pub fn stream(&mut self, options: &Options) -> Result<SessionStream<'_>> {
-        let stream = self.generator.stream_ids(&self.ids, options)?;
+        let stream = self.start(options)?;
         Ok(SessionStream { stream, ids: &mut self.ids })
+    }
+
+    fn start(&mut self, options: &Options) -> Result<Stream> {
+        let salt = self.generator.salt(options, self.home.as_ref().map(|home| home.salt));
+        let stream = self.generator.stream_with_salt(&self.ids, options, salt)?;
+        self.salt = salt;
+        Ok(stream)
     }
 }
 

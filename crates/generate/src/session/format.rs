@@ -1,0 +1,184 @@
+//! The bytes of a session file. All numbers are little-endian; a text is its length (u32) and its UTF-8.
+//!
+//! | bytes | field |
+//! | --- | --- |
+//! | 8 | "INKSTATE" |
+//! | 4 | version: 1 |
+//! | texts | engine, format of keys, format of values |
+//! | 3 x 8 | hashes of the states, of the model, of the arithmetic |
+//! | 8, then 4 each | the number of tokens, the tokens |
+//! | 8, then 1 each | the number of the caller's bytes, these bytes |
+//! | 8 | the number of tokens with rows |
+//! | as many as these tokens have | rows of keys and values, in the order that `rows.rs` describes |
+//! | 8 | checksum of all bytes before it |
+
+use super::SessionError;
+use super::checksum::checksum;
+use super::fingerprint::Fingerprint;
+use crate::memory::reserve;
+use crate::{Error, Result};
+
+const MAGIC: [u8; 8] = *b"INKSTATE";
+const VERSION: u32 = 1;
+/// Bytes of a checksum.
+const SUM: usize = 8;
+
+/// The largest number of the caller's bytes in a session file.
+pub const MAX_EXTRA: usize = 1 << 24;
+
+/// The contents of a session file.
+pub(super) struct Contents<'b> {
+    pub ids: Vec<u32>,
+    pub extra: &'b [u8],
+    /// The number of tokens with rows.
+    pub tokens: usize,
+    pub rows: &'b [u8],
+}
+
+/// Bytes that begin a file: all fields before the rows.
+pub(super) fn begin(model: &Fingerprint, ids: &[u32], extra: &[u8], tokens: usize) -> Vec<u8> {
+    let Fingerprint { engine, keys, values, states, model, numerics } = model;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(VERSION.to_le_bytes());
+    for text in [engine, keys, values] {
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    [*states, *model, *numerics, ids.len() as u64].iter().for_each(|n| bytes.extend(n.to_le_bytes()));
+    ids.iter().for_each(|id| bytes.extend(id.to_le_bytes()));
+    bytes.extend((extra.len() as u64).to_le_bytes());
+    bytes.extend(extra);
+    bytes.extend((tokens as u64).to_le_bytes());
+    bytes
+}
+
+/// Appends room for rows, and for the checksum behind them. Returns the place of the rows.
+pub(super) fn reserve_rows(bytes: &mut Vec<u8>, rows: usize) -> Result<usize> {
+    let start = bytes.len();
+    reserve(bytes, rows.saturating_add(SUM), "the rows of a session")?;
+    bytes.resize(start + rows, 0);
+    Ok(start)
+}
+
+/// Ends a file with its checksum.
+pub(super) fn end(bytes: &mut Vec<u8>) {
+    let sum = checksum(bytes);
+    bytes.extend(sum.to_le_bytes());
+}
+
+/// The most bytes of a file for this model, with texts of `context` tokens, which have rows of `token_bytes` each.
+pub(super) fn most_bytes(model: &Fingerprint, context: usize, token_bytes: usize) -> u64 {
+    let rest = begin(model, &[], &[], 0).len() + MAX_EXTRA + SUM;
+    let token = (token_bytes as u64).saturating_add(4);
+    token.saturating_mul(context as u64).saturating_add(rest as u64)
+}
+
+/// Reads the bytes of the file `name`: the checksum first, so that no other field of a damaged file is used.
+///
+/// # Errors
+/// [`SessionError::Unusable`] with the first field that differs, or [`Error::NoMemory`].
+pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_bytes: usize) -> Result<Contents<'b>> {
+    let mut file = Reader { name, rest: bytes };
+    let Some((all, sum)) = bytes.split_last_chunk::<SUM>() else {
+        return file.differs("length", format!("{} bytes", bytes.len()), format!("at least {SUM}"));
+    };
+    let (found, expected) = (u64::from_le_bytes(*sum), checksum(all));
+    if found != expected {
+        let expected = format!("{expected:016x}; the file is cut short or changed, or it is no session file");
+        return file.differs("checksum", format!("{found:016x}"), expected);
+    }
+    file.rest = all;
+    let magic = file.bytes("first field", MAGIC.len() as u64)?;
+    file.same("first field", format!("\"{}\"", magic.escape_ascii()), format!("\"{}\"", MAGIC.escape_ascii()))?;
+    let version = u32::from_le_bytes(file.array("version")?);
+    file.same("version", version, VERSION)?;
+    for (field, of_model) in
+        [("engine", &model.engine), ("format of keys", &model.keys), ("format of values", &model.values)]
+    {
+        let len = u32::from_le_bytes(file.array(field)?);
+        let text = file.bytes(field, len.into())?;
+        file.same(field, String::from_utf8_lossy(text).as_ref(), of_model.as_str())?;
+    }
+    let hashes = [
+        ("hash of the states", model.states),
+        ("hash of the model", model.model),
+        ("hash of the arithmetic", model.numerics),
+    ];
+    for (field, of_model) in hashes {
+        let found = file.number(field)?;
+        file.same(field, format!("{found:016x}"), format!("{of_model:016x}"))?;
+    }
+    let words = file.list("number of tokens", 4)?.as_chunks::<4>().0;
+    let mut ids = Vec::new();
+    reserve(&mut ids, words.len(), "the tokens of a session")?;
+    ids.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    let extra = file.list("number of the caller's bytes", 1)?;
+    if extra.len() > MAX_EXTRA {
+        return file.differs("number of the caller's bytes", extra.len().to_string(), format!("at most {MAX_EXTRA}"));
+    }
+    let tokens = file.number("number of tokens with rows")?;
+    let tokens = match usize::try_from(tokens) {
+        Ok(tokens) if tokens <= ids.len() => tokens,
+        _ => {
+            let most = format!("at most {}, the number of tokens", ids.len());
+            return file.differs("number of tokens with rows", tokens.to_string(), most);
+        }
+    };
+    let wanted = (tokens as u64).checked_mul(token_bytes as u64);
+    if wanted != Some(file.rest.len() as u64) {
+        let expected = format!("{token_bytes} for each of {tokens} tokens");
+        return file.differs("number of bytes of the rows", file.rest.len().to_string(), expected);
+    }
+    Ok(Contents { ids, extra, tokens, rows: file.rest })
+}
+
+/// The bytes that have not been read.
+struct Reader<'n, 'b> {
+    name: &'n str,
+    rest: &'b [u8],
+}
+
+impl<'b> Reader<'_, 'b> {
+    fn differs<T>(&self, field: &'static str, found: String, expected: String) -> Result<T> {
+        let file = self.name.to_owned();
+        Err(Error::Session(SessionError::Unusable { file, field, found, expected }))
+    }
+
+    /// Compares a field with that of the model. A text of the file is shortened for the message.
+    fn same<T: PartialEq + ToString>(&self, field: &'static str, found: T, expected: T) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        self.differs(field, found.to_string().chars().take(80).collect(), expected.to_string())
+    }
+
+    /// The next bytes, which are a part of a field.
+    fn bytes(&mut self, field: &'static str, len: u64) -> Result<&'b [u8]> {
+        let split = usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len));
+        let Some((bytes, rest)) = split else {
+            return self.differs(field, format!("{len} bytes"), format!("at most {}, which are left", self.rest.len()));
+        };
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(field, N as u64)?);
+        Ok(array)
+    }
+
+    fn number(&mut self, field: &'static str) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array(field)?))
+    }
+
+    /// A list: the number of its values of so many bytes, then the values.
+    fn list(&mut self, field: &'static str, bytes: u64) -> Result<&'b [u8]> {
+        let count = self.number(field)?;
+        let most = self.rest.len() as u64 / bytes;
+        if count > most {
+            return self.differs(field, count.to_string(), format!("at most {most}, for which there are bytes"));
+        }
+        self.bytes(field, count * bytes)
+    }
+}
