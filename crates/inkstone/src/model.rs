@@ -167,6 +167,28 @@ impl Model {
         self.0.generator.session()
     }
 
+    /// Reads a session that was saved with [`Session::save`], and the bytes of its caller.
+    ///
+    /// ```no_run
+    /// use inkstone::{Model, Options};
+    ///
+    /// let model = Model::open("model.gguf")?;
+    /// let mut session = model.session();
+    /// session.append("Once upon a time")?;
+    /// session.generate(&Options::default())?;
+    /// session.save("story.session", b"")?;
+    /// // Later, perhaps in another process: nothing is computed again.
+    /// let (mut session, _) = model.restore("story.session")?;
+    /// session.append(" And then")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file can't be read, is damaged, or belongs to another model or engine.
+    pub fn restore(&self, path: impl AsRef<Path>) -> Result<(Session, Vec<u8>)> {
+        Ok(self.0.generator.restore(path)?)
+    }
+
     /// The counts of this model so far. Their `Display` is the text format of Prometheus. Does not wait for a step.
     pub fn metrics(&self) -> Metrics {
         self.0.generator.metrics()
