@@ -42,7 +42,7 @@ extern crate self as inkstone_generate;
 
 #[cfg(feature = "async")]
 pub use async_stream::AsyncStream;
-pub use batch::{BatchEnd, BatchPiece, BatchStream, Prompt, Request};
+pub use batch::{Batch, BatchEnd, BatchEvent, BatchPiece, BatchStream, Prompt, Request};
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};

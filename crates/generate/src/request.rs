@@ -57,7 +57,8 @@ pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
 
 impl Options {
     /// These options, completed by the options of `other`. Lists are concatenated.
-    pub(crate) fn over(&self, other: &Options) -> Options {
+    #[must_use]
+    pub fn over(&self, other: &Options) -> Options {
         let mut o = self.clone();
         macro_rules! first {
             ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };
