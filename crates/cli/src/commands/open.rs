@@ -33,7 +33,7 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options.numerics = engine.numerics;
     options.ctx = engine.ctx.filter(|tokens| *tokens > 0);
     options.budget = engine.budget.unwrap_or(0);
-    options.kv_type = engine.kv_type;
+    engine.cache.set(&mut options);
     options.mmap = engine.mmap.unwrap_or(false);
     options.without_fusions.clone_from(&engine.without_fusion);
     options.chunk = chunk;
