@@ -50,7 +50,8 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
     let mut notes: Vec<String> = ended.into_iter().chain(note).collect();
     let Some(memory) = options.kv_memory else {
         // Pages are committed when they are used, but the address space may also be limited.
-        let all = tokens.saturating_mul(options.sequences.clamp(1, SEQS));
+        let whole = tokens.next_multiple_of(options.kv_page);
+        let all = whole.saturating_mul(options.sequences.clamp(1, SEQS));
         let half = usize::try_from(free / 2 / bytes).unwrap_or(usize::MAX);
         return Ok(Context { tokens, cache: all.min(half).max(tokens), notes });
     };

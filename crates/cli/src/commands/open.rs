@@ -51,9 +51,9 @@ pub(super) fn threads(wanted: usize) -> usize {
     wanted.min(cores)
 }
 
-/// The model of a command that generates.
+/// The model of a command that generates one text at a time.
 pub(super) fn generating(source: &ModelSource, args: &OutputArgs, signals: &Signals) -> Result<Model, Error> {
-    model(source, options(&args.engine, CHUNK).profile(args.profile), signals)
+    model(source, options(&args.engine, CHUNK).profile(args.profile).sequences(1), signals)
 }
 
 /// Opens a model, with a progress bar while it is loaded. A first Ctrl-C ends the loading.

@@ -217,7 +217,7 @@ fn what_is_no_file_of_requests_is_named() {
     assert_eq!(nothing.text(), "");
 }
 
-/// A result is written while the input goes on; a signal ends the program with what is complete.
+/// A result is written while the input goes on; a signal ends the program after the complete results.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_with_the_results_that_are_complete() {
