@@ -143,7 +143,8 @@ fn nothing_is_allocated_when_pages_are_short(file: &Path, options: &Options) {
     let stream = |i: usize| model.stream("Once upon a time".split_at(6 + i).0, options).unwrap();
     let mut streams: Vec<Stream> = (0..sequences).map(stream).collect();
     for _ in 0..100 {
-        round(&mut streams);
+        // Some have pieces that were drawn earlier, so that single rounds can't be counted.
+        streams.iter_mut().for_each(|stream| drop(stream.next().expect("more text").unwrap()));
     }
     let drawn = |streams: &[Stream]| streams.iter().map(|s| s.usage().completion_tokens as usize).collect::<Vec<_>>();
     // All that was drawn before is taken first.

@@ -95,6 +95,14 @@ pub(crate) enum Error {
         /// The reason.
         message: String,
     },
+    /// Lines of `batch` have an error in place of replies.
+    #[error("{failed} of {all} requests failed; their results have the field error")]
+    Requests {
+        /// The number of failed requests.
+        failed: usize,
+        /// The number of all of them.
+        all: usize,
+    },
     /// A saved conversation can't be read.
     #[error("{file}: {message}")]
     Saved {

@@ -19,7 +19,7 @@ const STACK: usize = 64 << 10;
 /// The source of a text. It is opened before any slow work, and read when its limit is known.
 pub(crate) struct Input {
     name: String,
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     is_stdin: bool,
 }
 
@@ -46,6 +46,11 @@ impl Input {
     /// Whether it is standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         self.is_stdin
+    }
+
+    /// Its name, and a reader of its bytes for a command that reads it by the line.
+    pub(crate) fn into_reader(self) -> (String, Box<dyn Read + Send>) {
+        (self.name, self.reader)
     }
 
     /// Reads the whole text. `rule` is the reason for the limit, for the error.

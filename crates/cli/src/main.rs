@@ -38,6 +38,7 @@ fn program() -> u8 {
         Command::Complete(args) => commands::complete::complete(&args, &signals),
         Command::Chat(args) => commands::chat::chat(&args, &signals),
         Command::Template(args) => commands::template::template(&args, &signals),
+        Command::Batch(args) => commands::batch::batch(&args, &signals),
         Command::List(args) => commands::list::list(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Explain(args) => commands::explain::explain(&args, &signals),

@@ -1,7 +1,11 @@
 //! Many requests at once.
 
-use crate::{Error, FinishReason, Generator, Options, Piece, Reply, Result, Stream, Timings, TokenScore, Usage};
-use std::collections::{HashMap, VecDeque};
+mod feed;
+
+pub use feed::{Batch, BatchEvent};
+
+use crate::{Error, FinishReason, Generator, Options, Piece, Reply, Result, Timings, TokenScore, Usage};
+use std::collections::HashMap;
 
 /// A prompt: a text, or its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,28 +84,10 @@ pub struct BatchEnd {
 /// Many requests that are generated at once: an iterator over their pieces, in the order in which they are there. As
 /// many requests run as the generator has sequences; the next ones follow as these end. Dropping it ends all of them.
 pub struct BatchStream<'r> {
-    generator: &'r Generator,
+    batch: Batch,
     /// The requests that have not begun.
     requests: std::iter::Enumerate<std::slice::Iter<'r, Request>>,
-    /// The request whose samples begin next.
-    next: Option<Samples>,
-    open: VecDeque<Open>,
     ends: HashMap<(usize, usize), BatchEnd>,
-}
-
-/// The samples of a request that have not begun.
-struct Samples {
-    request: usize,
-    ids: Vec<u32>,
-    options: Options,
-    next: u32,
-    count: u32,
-}
-
-struct Open {
-    request: usize,
-    sample: usize,
-    stream: Stream,
 }
 
 impl Generator {
@@ -146,22 +132,8 @@ impl Generator {
 
     /// Generates many requests at once and returns their pieces as they come. Nothing is computed before the first piece is
     /// requested.
-    pub fn stream_batch<'r>(&'r self, requests: &'r [Request]) -> BatchStream<'r> {
-        let (open, ends) = (VecDeque::new(), HashMap::new());
-        BatchStream { generator: self, requests: requests.iter().enumerate(), next: None, open, ends }
-    }
-
-    /// Prepares the samples of a request.
-    fn samples(&self, index: usize, request: &Request) -> Result<Samples> {
-        let ids = match &request.prompt {
-            Prompt::Text(text) => self.encode(text, &request.options)?,
-            Prompt::Ids(ids) => ids.clone(),
-        };
-        let resolved = self.resolve(&request.options);
-        let count = resolved.samples()?;
-        let seed = resolved.seed.unwrap_or_else(crate::generator::drawn_seed);
-        let options = Options { n: Some(1), seed: Some(seed), ..request.options.clone() };
-        Ok(Samples { request: index, ids, options, next: 0, count })
+    pub fn stream_batch<'r>(&self, requests: &'r [Request]) -> BatchStream<'r> {
+        BatchStream { batch: self.batch(), requests: requests.iter().enumerate(), ends: HashMap::new() }
     }
 }
 
@@ -170,54 +142,6 @@ impl BatchStream<'_> {
     pub fn end(&self, request: usize, sample: usize) -> Option<&BatchEnd> {
         self.ends.get(&(request, sample))
     }
-
-    /// Begins the next sample. Returns a piece with the error of a request that can't begin; `None` at the end.
-    fn begin(&mut self) -> Option<Result<(), BatchPiece>> {
-        let failed = |request, sample, error| Some(Err(BatchPiece { request, sample, piece: Err(error) }));
-        if self.next.as_ref().is_none_or(|s| s.next == s.count) {
-            let (index, request) = self.requests.next()?;
-            match self.generator.samples(index, request) {
-                Ok(samples) => self.next = Some(samples),
-                Err(error) => return failed(index, 0, error),
-            }
-        }
-        let samples = self.next.as_mut()?;
-        let (request, sample) = (samples.request, samples.next);
-        samples.next += 1;
-        let seed = samples.options.seed.map(|seed| seed.wrapping_add(u64::from(sample)));
-        let options = Options { seed, ..samples.options.clone() };
-        match self.generator.stream_ids(&samples.ids, &options) {
-            Ok(stream) => self.open.push_back(Open { request, sample: sample as usize, stream }),
-            Err(error) => {
-                // The other samples would fail in the same way.
-                samples.next = samples.count;
-                return failed(request, sample as usize, error);
-            }
-        }
-        Some(Ok(()))
-    }
-
-    /// A piece that is there, in turns. Samples that have ended make room for others.
-    fn take(&mut self) -> Option<BatchPiece> {
-        for _ in 0..self.open.len() {
-            let mut open = self.open.pop_front()?;
-            match open.stream.poll_next() {
-                Some(Some(piece)) => {
-                    let Open { request, sample, .. } = open;
-                    self.open.push_back(open);
-                    return Some(BatchPiece { request, sample, piece });
-                }
-                Some(None) => {
-                    let Open { request, sample, stream } = open;
-                    let finish = stream.finish().unwrap_or(FinishReason::Error);
-                    let (seed, usage, timings) = (stream.seed(), stream.usage(), stream.timings());
-                    self.ends.insert((request, sample), BatchEnd { finish, seed, usage, timings });
-                }
-                None => self.open.push_back(open),
-            }
-        }
-        None
-    }
 }
 
 impl Iterator for BatchStream<'_> {
@@ -225,20 +149,15 @@ impl Iterator for BatchStream<'_> {
 
     fn next(&mut self) -> Option<BatchPiece> {
         loop {
-            while self.open.len() < self.generator.config().sequences {
-                match self.begin() {
-                    Some(Ok(())) => {}
-                    Some(Err(failed)) => return Some(failed),
-                    None => break,
+            while self.batch.has_room() {
+                let Some((index, request)) = self.requests.next() else { break };
+                if let Err(error) = self.batch.add(index, request) {
+                    return Some(BatchPiece { request: index, sample: 0, piece: Err(error) });
                 }
             }
-            let running = self.open.len();
-            if let Some(piece) = self.take() {
-                return Some(piece);
-            }
-            if self.open.len() == running {
-                // A step computes all of them.
-                self.open.front()?.stream.step();
+            match self.batch.next()? {
+                BatchEvent::Piece(piece) => return Some(piece),
+                BatchEvent::End { request, sample, end } => drop(self.ends.insert((request, sample), end)),
             }
         }
     }

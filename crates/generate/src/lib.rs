@@ -42,7 +42,7 @@ extern crate self as inkstone_generate;
 
 #[cfg(feature = "async")]
 pub use async_stream::AsyncStream;
-pub use batch::{BatchEnd, BatchPiece, BatchStream, Prompt, Request};
+pub use batch::{Batch, BatchEnd, BatchEvent, BatchPiece, BatchStream, Prompt, Request};
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
@@ -51,7 +51,7 @@ pub use metrics::Metrics;
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
-pub use request::file_options;
+pub use request::{file_options, sampler_bytes};
 pub use session::{MAX_EXTRA, Session, SessionError, SessionStream};
 pub use steps::Steps;
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};

@@ -33,6 +33,11 @@ pub(crate) fn sampler_words(vocab: usize) -> usize {
     vocab.saturating_mul(4).saturating_add(64)
 }
 
+/// The bytes that the step buffer of an engine has for the sampling of this number of sequences.
+pub fn sampler_bytes(vocab: usize, sequences: usize) -> u64 {
+    (sampler_words(vocab) as u64).saturating_mul(4).saturating_mul(sequences as u64)
+}
+
 /// The sampling chain of a request whose options are resolved.
 pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
     let last_n = o.repeat_last_n.filter(|n| *n != u32::MAX);
@@ -57,7 +62,8 @@ pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
 
 impl Options {
     /// These options, completed by the options of `other`. Lists are concatenated.
-    pub(crate) fn over(&self, other: &Options) -> Options {
+    #[must_use]
+    pub fn over(&self, other: &Options) -> Options {
         let mut o = self.clone();
         macro_rules! first {
             ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };

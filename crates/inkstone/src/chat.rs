@@ -1,7 +1,7 @@
 //! Chat: generates answers to conversations.
 
 use crate::{Error, Model, Result};
-use inkstone_generate::{Options, Reply, Stream};
+use inkstone_generate::{Options, Reply, Request, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Encode, Message, TemplateLimits};
 use std::time::Instant;
 
@@ -23,6 +23,15 @@ impl Model {
     pub fn chat_stream(&self, messages: &[Message], options: &Options) -> Result<Stream> {
         let (template, ids, options) = self.asked(messages, options)?;
         self.answer_ids(&template, &ids, &options)
+    }
+
+    /// The request for an answer to a conversation, for batches.
+    ///
+    /// # Errors
+    /// The template refuses the conversation, or can't be compiled.
+    pub fn chat_request(&self, messages: &[Message], options: &Options) -> Result<Request> {
+        let (template, ids, options) = self.asked(messages, options)?;
+        Ok(Request::new(ids, with_stops(&template, &options)))
     }
 
     /// The prompt of the messages, and the options with the remaining time.

@@ -2,6 +2,7 @@
 
 use crate::{Error, ModelOptions, Result};
 use inkstone_compute::Caps;
+use inkstone_generate::sampler_bytes;
 use inkstone_model::ModelGraph;
 use inkstone_tensor::step::SEQS;
 
@@ -25,7 +26,9 @@ pub(crate) struct Context {
 
 pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) -> Result<Context> {
     let bytes = graph.kv_bytes_per_token().saturating_add(HISTORY_BYTES);
-    let free = caps.memory.saturating_sub(activations(graph, caps));
+    let sequences = options.sequences.clamp(1, SEQS);
+    let taken = activations(graph, caps).saturating_add(sampler_bytes(graph.config.vocab, sequences));
+    let free = caps.memory.saturating_sub(taken);
     let trained = graph.config.context as u64;
     let (most, ended) = learned(graph, options.ctx.map_or(trained, u64::from));
     let trained = trained.min(most);
@@ -50,7 +53,8 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
     let mut notes: Vec<String> = ended.into_iter().chain(note).collect();
     let Some(memory) = options.kv_memory else {
         // Pages are committed when they are used, but the address space may also be limited.
-        let all = tokens.saturating_mul(options.sequences.clamp(1, SEQS));
+        let whole = tokens.next_multiple_of(options.kv_page);
+        let all = whole.saturating_mul(sequences);
         let half = usize::try_from(free / 2 / bytes).unwrap_or(usize::MAX);
         return Ok(Context { tokens, cache: all.min(half).max(tokens), notes });
     };

@@ -56,7 +56,8 @@ pub use inkstone_tensor::ErrorKind;
 pub use inkstone_text as text;
 
 pub use inkstone_generate::{
-    BatchEnd, BatchPiece, BatchStream, Cancel, Defaults, FinishReason, Flow, Generator, Limit, Metrics, Options, Piece,
-    Prompt, Reply, Request, RunConfig, Session, SessionError, SessionStream, Stream, Timings, TokenScore, Usage,
+    Batch, BatchEnd, BatchEvent, BatchPiece, BatchStream, Cancel, Defaults, FinishReason, Flow, Generator, Limit,
+    Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session, SessionError, SessionStream, Stream, Timings,
+    TokenScore, Usage,
 };
 pub use inkstone_text::{ChatTemplate, Conversation, Message};

@@ -4,7 +4,8 @@ use crate::{ModelOptions, Result, context, engines, slow_build, vocabulary};
 use inkstone_compute::{Accuracy, Engine, EngineOptions};
 use inkstone_engine_cpu::{Cpu, FloatMode, OPT_LEVEL};
 use inkstone_generate::{
-    BatchStream, Flow, Generator, Loaded, Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session, Stream,
+    Batch, BatchStream, Flow, Generator, Loaded, Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session,
+    Stream,
 };
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
@@ -160,6 +161,11 @@ impl Model {
     /// Generates many requests at once and returns their pieces as they come.
     pub fn stream_batch<'r>(&'r self, requests: &'r [Request]) -> BatchStream<'r> {
         self.0.generator.stream_batch(requests)
+    }
+
+    /// A batch whose requests are added while others run.
+    pub fn batch(&self) -> Batch {
+        self.0.generator.batch()
     }
 
     /// A session: a text that grows from call to call, and is computed once.

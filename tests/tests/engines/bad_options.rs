@@ -342,6 +342,35 @@ fn e05_an_end_in_the_last_token_of_the_limit_is_the_reason(engine: &str) {
     assert_eq!(ended(greedy().stop_id(4).max_tokens(2)), ("one".to_owned(), End, 2));
 }
 
+fn g1_the_size_of_a_page_is_a_power_of_two(engine: &str) {
+    let with = |page| Tiny::random().open_with(&ModelOptions::default().engine(engine).kv_page(page));
+    for page in [0, 1, 8, 17, 2048, usize::MAX] {
+        let error = with(page).unwrap_err();
+        assert_eq!(error.to_string(), format!("option kv_page is {page}, allowed: a power of two, 16 to 1024"));
+        assert!(error.is_usage());
+    }
+    let ids = |page| with(page).unwrap().generate_ids(&[BOS], &greedy().max_tokens(40)).unwrap().ids;
+    assert_eq!(ids(16), ids(1024));
+}
+
+fn g1_the_memory_of_the_cache_holds_a_page_and_is_there(engine: &str) {
+    let with = |bytes| Tiny::random().open_with(&ModelOptions::default().engine(engine).kv_memory(bytes));
+    // Keys and values of two layers with two heads of 8 in F16, and an id.
+    let page = 32 * (2 * 2 * 2 * 8 * 2 + 4);
+    for bytes in [0, 1, page - 1, u64::MAX] {
+        let error = with(bytes).unwrap_err();
+        let wanted = format!("option kv_memory is {bytes}, allowed: {page} (a page of 32 tokens) to ");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
+        assert!(error.is_usage());
+    }
+    let model = with(page).unwrap();
+    assert_eq!(model.config().context, 32);
+    let note = format!("a context of 32 tokens, not 64, because the cache has {page} bytes");
+    assert!(model.notes().contains(&note), "{:?}", model.notes());
+    let reply = model.generate_ids(&[BOS], &greedy().unlimited()).unwrap();
+    assert!(reply.usage.completion_tokens <= 31);
+}
+
 on_engines! {
     e01_numbers_out_of_range_are_refused_with_value_and_range
     e01_the_neutral_and_the_largest_values_are_taken
@@ -349,6 +378,8 @@ on_engines! {
     e01_options_of_the_model_are_checked
     e01_a_context_of_one_token_has_room_for_a_prompt_of_one
     e01_deadlines_and_chunks_of_nothing
+    g1_the_size_of_a_page_is_a_power_of_two
+    g1_the_memory_of_the_cache_holds_a_page_and_is_there
     e03_a_prompt_longer_than_the_context_is_refused_and_never_cut
     e03_a_prompt_that_leaves_too_little_room_ends_with_the_context
     e04_logits_that_are_all_minus_infinity_leave_no_token

@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("question.txt", "Who was there?"),
     ("report.txt", "There was a fox. The fox lived in the forest."),
     ("chat.json", r#"[{"role": "user", "content": "Tell me a story."}]"#),
+    ("requests.jsonl", "{\"prompt\": \"Once upon a time\", \"max_tokens\": 4}\n"),
     ("new.jinja", "{% for message in messages %}{{ message.content }}{% endfor %}"),
 ];
 

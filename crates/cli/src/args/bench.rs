@@ -1,11 +1,9 @@
 //! Arguments of `bench`, with the names of llama-bench where possible.
 
-use super::{FileArgs, MODEL_OPTIONS, accuracies, engine_names, number};
+use super::{CacheArgs, FileArgs, MODEL_OPTIONS, accuracies, engine_names, number};
 use crate::Error;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use inkstone::compute::EngineOptions;
-use inkstone::kvcache::{FORMATS, Format};
 use inkstone::{Accuracy, ModelOptions};
 use std::path::Path;
 
@@ -76,10 +74,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies(),
           help_heading = MODEL_OPTIONS)]
     numerics: Accuracy,
-    /// Precision of the key-value cache
-    #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name, help_heading = MODEL_OPTIONS,
-          value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
-    kv_type: Format,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Use the weights in the mapped file
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = number::switch, help_heading = MODEL_OPTIONS)]
@@ -102,7 +98,7 @@ impl BenchArgs {
         options.engine = self.engine.clone();
         options.isa = self.isa.clone();
         options.numerics = self.numerics;
-        options.kv_type = self.kv_type;
+        self.cache.set(&mut options);
         options.mmap = self.mmap.unwrap_or(false);
         options
     }

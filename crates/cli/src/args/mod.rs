@@ -1,6 +1,8 @@
 //! The command line: definitions, parsing and error messages.
 
+mod batch;
 mod bench;
+mod cache;
 mod chat;
 mod complete;
 mod environment;
@@ -18,7 +20,9 @@ mod suggest;
 mod template;
 mod tokenize;
 
+pub(crate) use batch::BatchArgs;
 pub(crate) use bench::{BenchArgs, Output};
+pub(crate) use cache::CacheArgs;
 pub(crate) use chat::{ChatArgs, DialogueArgs, is_fixed, sampling_line};
 pub(crate) use complete::{CompleteArgs, RawArgs};
 pub(crate) use explain::ExplainArgs;
@@ -37,7 +41,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use inkstone::Accuracy;
-use inkstone::kvcache::{FORMATS, Format};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -46,6 +49,7 @@ const EXAMPLES: &str = "Examples:
   inkstone run model.gguf                          a conversation
   inkstone run model.gguf \"What is a GGUF file?\"
   inkstone complete model.gguf \"The capital of France is\" -n 200 --temp 0
+  inkstone batch model.gguf requests.jsonl         many requests at once
   inkstone list                                    the models of this machine
   inkstone show model.gguf --check
   inkstone explain model.gguf
@@ -72,6 +76,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Complete(CompleteArgs),
     Chat(ChatArgs),
+    Batch(BatchArgs),
     Template(TemplateArgs),
     List(ListArgs),
     Show(ShowArgs),
@@ -164,10 +169,8 @@ pub(crate) struct EngineArgs {
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", allow_negative_numbers = true,
           value_parser = number::whole_or::<u32>(2, 1 << 30, &[("0", 0)], "0 for the trained context, if it fits"))]
     pub(crate) ctx: Option<u32>,
-    /// Precision of the key-value cache
-    #[arg(long, value_name = "TYPE", default_value = FORMATS[0].name,
-          value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.name)).try_map(|name| Format::named(&name)))]
-    pub(crate) kv_type: Format,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// Memory in bytes for weights, caches and activations, such as 1500M or 2G; 0: the free memory [default: 0]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
     pub(crate) budget: Option<u64>,
@@ -303,6 +306,14 @@ mod tests {
             (&["--stop", ""], "--stop \"\": allowed: 1 to 256 bytes"),
             (&["--engine", "gpu"], "--engine \"gpu\": allowed: auto, cpu, reference"),
             (&["--kv-type", "f8"], "--kv-type \"f8\": allowed: f16, f32"),
+            (&["--kv-page", "0"], "--kv-page \"0\": allowed: a power of two from 16 to 1024"),
+            (&["--kv-page", "17"], "--kv-page \"17\": allowed: a power of two from 16 to 1024"),
+            (&["--kv-page", "2048"], "--kv-page \"2048\": allowed: a power of two from 16 to 1024"),
+            (
+                &["--kv-memory", "-1"],
+                "--kv-memory \"-1\": allowed: a whole number from 0 to 18446744073709551615, also with K, M or G, such as 1500M",
+            ),
+            (&["--no-prefix=maybe"], "--no-prefix \"maybe\": allowed: 1, true, yes, on; 0, false, no, off"),
         ];
         for (arguments, wanted) in cases {
             assert_eq!(refusal(&[&["run"], *arguments].concat()), *wanted, "{arguments:?}");
@@ -315,6 +326,8 @@ mod tests {
             "--temperature 0 --top-k 0 --top-p 1 --typical-p 1 --min-p 0 --repeat-penalty 1 --frequency-penalty -2",
             "--max-tokens 0 --ctx 0 --threads 0 --seed -1 --top-k -1 --repeat-last-n -1 --budget 0 --min-tokens 0",
             "--max-tokens -2 --threads -1 --repeat-last-n 0 --budget 17179869183G --no-repeat-ngram 0 --ban 0,4294967295",
+            "--kv-page 16 --kv-memory 0 --no-prefix",
+            "--kv-page 1024 --kv-memory 1G --no-prefix=no",
             "--max-tokens -1 --ctx 2 --threads 1 --seed 18446744073709551615 --logprobs 0 --presence-penalty 2",
         ];
         for line in lines {
@@ -359,7 +372,7 @@ mod tests {
         assert!(refusal(&["wish"]).starts_with("unknown command \"wish\"; commands: run, "));
         assert_eq!(
             refusal(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, complete, chat, template, list, show, explain, bench, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, complete, chat, batch, template, list, show, explain, bench, tokenize, logits, completions"
         );
         assert_eq!(refusal(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(refusal(&["completions"]), "missing: <SHELL>; see --help");

@@ -54,6 +54,12 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("allowed: a whole number from 0 to {}, also with K, M or G, such as 1500M", u64::MAX))
 }
 
+/// The size of a page in tokens.
+pub(super) fn page(text: &str) -> Result<usize, String> {
+    let size = whole(16, 1024)(text).ok().filter(|tokens: &usize| tokens.is_power_of_two());
+    size.ok_or_else(|| "allowed: a power of two from 16 to 1024".to_string())
+}
+
 /// The value of a switch in an environment variable or after an equals sign.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {

@@ -1,6 +1,7 @@
-//! The last JSON object of `complete --json` and `chat --json`. The objects before it are the pieces of the library.
+//! The last JSON object of `complete --json` and `chat --json`. The objects before it are the pieces of the library. A reply
+//! of `batch` has the fields of both.
 
-use inkstone::{FinishReason, Stream, Timings, Usage};
+use inkstone::{BatchEnd, FinishReason, Piece, Stream, Timings, Usage};
 use serde::Serialize;
 
 /// The last object.
@@ -21,17 +22,31 @@ struct Times {
     decode_tokens_per_second: Option<f64>,
 }
 
+/// A whole reply.
+#[derive(Serialize)]
+pub(super) struct Whole {
+    #[serde(flatten)]
+    piece: Piece,
+    #[serde(flatten)]
+    end: End,
+}
+
+impl Whole {
+    /// A reply from all its text and its end.
+    pub(super) fn new(piece: Piece, end: &BatchEnd) -> Whole {
+        Whole { piece, end: End::of(Some(end.finish), None, end.seed, end.usage, end.timings) }
+    }
+}
+
 impl End {
     /// The end of a stream, with its error if it failed.
     pub(super) fn new(stream: &Stream, failure: Option<&inkstone::Error>) -> End {
-        let (usage, timings) = (stream.usage(), stream.timings());
         let finish = if failure.is_some() { Some(FinishReason::Error) } else { stream.finish() };
-        End {
-            finish: finish.map_or("none", FinishReason::name),
-            error: failure.map(ToString::to_string),
-            seed: stream.seed(),
-            timings: Times { timings, decode_tokens_per_second: timings.decode_rate(&usage) },
-            usage,
-        }
+        End::of(finish, failure.map(ToString::to_string), stream.seed(), stream.usage(), stream.timings())
+    }
+
+    fn of(finish: Option<FinishReason>, error: Option<String>, seed: u64, usage: Usage, timings: Timings) -> End {
+        let timings = Times { timings, decode_tokens_per_second: timings.decode_rate(&usage) };
+        End { finish: finish.map_or("none", FinishReason::name), error, seed, usage, timings }
     }
 }

@@ -1,5 +1,6 @@
 //! The commands: one file or folder each.
 
+pub(crate) mod batch;
 pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod complete;

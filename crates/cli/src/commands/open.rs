@@ -33,7 +33,7 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     options.numerics = engine.numerics;
     options.ctx = engine.ctx.filter(|tokens| *tokens > 0);
     options.budget = engine.budget.unwrap_or(0);
-    options.kv_type = engine.kv_type;
+    engine.cache.set(&mut options);
     options.mmap = engine.mmap.unwrap_or(false);
     options.without_fusions.clone_from(&engine.without_fusion);
     options.chunk = chunk;
@@ -51,9 +51,9 @@ pub(super) fn threads(wanted: usize) -> usize {
     wanted.min(cores)
 }
 
-/// The model of a command that generates.
+/// The model of a command that generates one text at a time.
 pub(super) fn generating(source: &ModelSource, args: &OutputArgs, signals: &Signals) -> Result<Model, Error> {
-    model(source, options(&args.engine, CHUNK).profile(args.profile), signals)
+    model(source, options(&args.engine, CHUNK).profile(args.profile).sequences(1), signals)
 }
 
 /// Opens a model, with a progress bar while it is loaded. A first Ctrl-C ends the loading.

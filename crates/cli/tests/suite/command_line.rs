@@ -12,6 +12,7 @@ fn help_is_as_it_was() {
         "run",
         "complete",
         "chat",
+        "batch",
         "template",
         "list",
         "show",

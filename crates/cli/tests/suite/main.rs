@@ -1,5 +1,6 @@
 //! The program, as a user runs it.
 
+mod batch;
 mod bench;
 mod chat;
 mod command_line;

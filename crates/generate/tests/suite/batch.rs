@@ -1,7 +1,7 @@
 //! Many requests at once: each has the outcome that it has alone.
 
 use crate::rig::{BOS, Outcome, Request, Rng, Setup, fails};
-use inkstone_generate::{BatchPiece, Error, Generator, Options, Prompt};
+use inkstone_generate::{BatchEvent, BatchPiece, Error, Generator, Options, Prompt};
 use std::collections::BTreeMap;
 
 fn ask(request: &Request) -> inkstone_generate::Request {
@@ -125,4 +125,51 @@ fn all_sequences_advance_in_one_step() {
     // The prompts, 19 decodes, and steps that were ahead of the end.
     let steps = generator.metrics().steps;
     assert!((20..24).contains(&steps), "{steps}");
+}
+
+#[test]
+fn requests_are_added_while_others_run() {
+    let generator = Setup { sequences: 2, ..Setup::default() }.generator();
+    let requests: Vec<Request> = (0..6).map(|i| Request::new(i, &[BOS, 3]).tokens(2 + i)).collect();
+    let mut batch = generator.batch();
+    assert!(batch.is_empty() && batch.has_room() && batch.next().is_none());
+    let mut left = requests.iter().enumerate();
+    let mut ids: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut ended = Vec::new();
+    loop {
+        while batch.has_room() {
+            let Some((number, request)) = left.next() else { break };
+            assert_eq!(batch.add(10 * number, &ask(request)).unwrap(), 1);
+            assert!(generator.metrics().running + generator.metrics().waiting <= 2);
+        }
+        match batch.next() {
+            Some(BatchEvent::Piece(piece)) => ids.entry(piece.request).or_default().extend(piece.piece.unwrap().ids),
+            Some(BatchEvent::End { request, end, .. }) => ended.push((request, end.finish)),
+            None => break,
+        }
+    }
+    assert!(batch.is_empty());
+    let numbers: Vec<usize> = ended.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [0, 10, 20, 30, 40, 50], "the shorter ones end first");
+    for (i, request) in requests.iter().enumerate() {
+        let wanted = request.outcome(64);
+        assert_eq!((&ids[&(10 * i)], ended[i].1), (&wanted.ids, wanted.finish));
+    }
+    // A batch that was empty takes requests, more of them than have room.
+    for number in 0..3 {
+        assert_eq!(
+            batch.add(number, &inkstone_generate::Request::new("ab", Options::default().n(2).max_tokens(0))).unwrap(),
+            2
+        );
+    }
+    assert!(!batch.has_room());
+    let events: Vec<(usize, usize)> = std::iter::from_fn(|| batch.next())
+        .map(|event| match event {
+            BatchEvent::End { request, sample, .. } => (request, sample),
+            BatchEvent::Piece(piece) => panic!("{piece:?}"),
+        })
+        .collect();
+    assert_eq!(events.len(), 6);
+    assert!(batch.add(0, &inkstone_generate::Request::new("ab", Options::default().n(0))).is_err());
+    assert!(batch.is_empty());
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::args::Arguments;
 use clap::{CommandFactory, Parser};
 
-const COMMANDS_WITH_TEXT: [&str; 3] = ["run", "complete", "chat"];
+const COMMANDS_WITH_TEXT: [&str; 4] = ["run", "complete", "chat", "batch"];
 
 fn understand(line: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
     let mut program = Arguments::command();
@@ -52,9 +52,8 @@ fn each_spelling_is_understood_or_refused_by_name() {
             for command in COMMANDS_WITH_TEXT {
                 // A row may be for another command only.
                 let is_for = |row: &&Row| row.commands.is_empty() || row.commands.contains(&command);
-                if !TABLE.iter().filter(is_for).any(|row| row.names.split(' ').any(|known| known == name)) {
-                    continue;
-                }
+                let mut rows = TABLE.iter().filter(is_for);
+                let Some(row) = rows.find(|row| row.names.split(' ').any(|known| known == name)) else { continue };
                 let line = [&[command, name][..], &sample(row)].concat();
                 match understand(&line) {
                     Err(refusal) => assert!(refusal.contains(name), "{line:?}: {refusal}"),
@@ -120,7 +119,7 @@ fn a_value_that_switches_a_missing_feature_off_is_not_needed() {
 
 #[test]
 fn no_spelling_is_hidden_behind_another_row() {
-    for command in ["run", "complete", "chat", "show"] {
+    for command in ["run", "complete", "chat", "batch", "show"] {
         let rows = TABLE.iter().filter(|row| row.commands.contains(&command));
         let general = TABLE.iter().filter(|row| row.commands.is_empty());
         for all in [rows.collect::<Vec<_>>(), general.collect()] {
@@ -153,6 +152,8 @@ fn names_of_other_programs_become_ours() {
     assert_becomes("run -ctk f16 -ctv f16", "run --kv-type=f16");
     assert_becomes("run -l 5+1 -l 5+1", "run --logit-bias=5+1 --logit-bias=5+1");
     assert_becomes("run -no-cnv", "run --raw");
+    assert_becomes("batch m.gguf x.jsonl -np 4 --no-cache-prompt", "batch m.gguf x.jsonl --sequences=4 --no-prefix");
+    assert_becomes("complete -np 4 --cache-prompt", "complete");
     assert_becomes("complete -no-cnv", "complete");
     assert_becomes("run --cache-type-k=f32", "run --kv-type=f32");
     assert_becomes("run --predict", "run --max-tokens");
