@@ -46,9 +46,9 @@ impl Scheduler {
     }
 
     /// Offers the tokens of a sequence that gives back its pages. The token drawn last is not among them: no row has
-    /// computed it, or a step behind the end may compute it again.
+    /// computed it, or a step behind the end may compute it again. Nor are tokens in a page whose copy was not launched.
     pub(crate) fn offer_all(&mut self, slot: usize) {
-        let Some(s) = self.running[slot].as_ref() else { return };
+        let Some(s) = self.running[slot].as_ref().filter(|s| s.begun && s.copy.is_none()) else { return };
         let drawn = s.tokens.len() > s.prompt;
         let tokens = s.fed.min(s.tokens.len() - usize::from(drawn));
         self.offer(slot, tokens);
