@@ -26,6 +26,8 @@ pub(crate) struct Context {
 pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) -> Result<Context> {
     let bytes = graph.kv_bytes_per_token().saturating_add(HISTORY_BYTES);
     let free = caps.memory.saturating_sub(activations(graph, caps));
+    // The other half is for the weights, which have not been read.
+    let half = (free / 2).saturating_sub(samplers(graph, options));
     let trained = graph.config.context as u64;
     let (most, ended) = learned(graph, options.ctx.map_or(trained, u64::from));
     let trained = trained.min(most);
@@ -41,7 +43,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
             (ctx, (ctx > trained).then_some(note))
         }
         None => {
-            let fits = (free / 2 / bytes).min(u64::from(MAX_CONTEXT)).max(1);
+            let fits = (half / bytes).min(u64::from(MAX_CONTEXT)).max(1);
             let note = format!("a context of {fits} tokens, because memory does not hold the trained {trained}");
             (trained.min(fits), (fits < trained).then_some(note))
         }
@@ -52,7 +54,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
         // Pages are committed when they are used, but the address space may also be limited.
         let whole = tokens.next_multiple_of(options.kv_page);
         let all = whole.saturating_mul(options.sequences.clamp(1, SEQS));
-        let half = usize::try_from(free / 2 / bytes).unwrap_or(usize::MAX);
+        let half = usize::try_from(half / bytes).unwrap_or(usize::MAX);
         return Ok(Context { tokens, cache: all.min(half).max(tokens), notes });
     };
     let of_page = bytes.saturating_mul(page);
@@ -83,6 +85,12 @@ fn activations(graph: &ModelGraph, caps: &Caps) -> u64 {
     let row = [c.width, c.ffn, heads].iter().fold(0u64, |sum, n| sum.saturating_add(*n as u64)).saturating_mul(12);
     let logits = (c.vocab as u64).saturating_mul(8);
     row.saturating_mul(largest(&caps.rows)).saturating_add(logits.saturating_mul(largest(&caps.logit_rows)))
+}
+
+/// The memory of the step's sampling options: lists as long as the vocabulary, for each sequence.
+fn samplers(graph: &ModelGraph, options: &ModelOptions) -> u64 {
+    let sequences = options.sequences.clamp(1, SEQS) as u64;
+    (graph.config.vocab as u64).saturating_mul(16).saturating_mul(sequences)
 }
 
 /// Checks the numbers in the options.
