@@ -26,9 +26,10 @@ pub(crate) struct Context {
 
 pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) -> Result<Context> {
     let bytes = graph.kv_bytes_per_token().saturating_add(HISTORY_BYTES);
+    let free = caps.memory.saturating_sub(activations(graph, caps));
     let sequences = options.sequences.clamp(1, SEQS);
-    let taken = activations(graph, caps).saturating_add(sampler_bytes(graph.config.vocab, sequences));
-    let free = caps.memory.saturating_sub(taken);
+    // The other half is for the weights, which have not been read.
+    let half = (free / 2).saturating_sub(sampler_bytes(graph.config.vocab, sequences));
     let trained = graph.config.context as u64;
     let (most, ended) = learned(graph, options.ctx.map_or(trained, u64::from));
     let trained = trained.min(most);
@@ -44,7 +45,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
             (ctx, (ctx > trained).then_some(note))
         }
         None => {
-            let fits = (free / 2 / bytes).min(u64::from(MAX_CONTEXT)).max(1);
+            let fits = (half / bytes).min(u64::from(MAX_CONTEXT)).max(1);
             let note = format!("a context of {fits} tokens, because memory does not hold the trained {trained}");
             (trained.min(fits), (fits < trained).then_some(note))
         }
@@ -55,7 +56,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, caps: &Caps) ->
         // Pages are committed when they are used, but the address space may also be limited.
         let whole = tokens.next_multiple_of(options.kv_page);
         let all = whole.saturating_mul(sequences);
-        let half = usize::try_from(free / 2 / bytes).unwrap_or(usize::MAX);
+        let half = usize::try_from(half / bytes).unwrap_or(usize::MAX);
         return Ok(Context { tokens, cache: all.min(half).max(tokens), notes });
     };
     let of_page = bytes.saturating_mul(page);
