@@ -1,4 +1,4 @@
-//! The sequences that run: ends from outside, admission, and preemption.
+//! The sequences that run: admission, preemption, and ends that the caller requests.
 
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
@@ -14,7 +14,7 @@ impl Scheduler {
             self.counts.prompt_tokens += s.prompt as u64;
             self.waiting.push_back(s);
         }
-        // Sequences that give up their slots wait, too.
+        // Sequences that give up their slots also wait.
         self.waiting.reserve(self.running.len());
         self.fail_if_closed();
         self.queued.store(self.waiting.len(), Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Scheduler {
     }
 
     /// Takes the slot and the pages of a sequence that has no step under way. It keeps its tokens and its place in the
-    /// queue, and computes them again later: with the same bits, since a row depends on nothing but its sequence.
+    /// queue, and computes them again later: with the same bits, since a row depends only on its sequence.
     pub(crate) fn preempt(&mut self, slot: usize) {
         self.offer_all(slot);
         let Some(mut s) = self.running[slot].take() else { return };

@@ -1,4 +1,4 @@
-//! What a step computes.
+//! The composition of a step.
 
 use crate::Result;
 use crate::flight::Wish;

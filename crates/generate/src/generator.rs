@@ -328,7 +328,7 @@ impl Generator {
         }
     }
 
-    /// The salt of a request: its own without shared pages, else `home`, else that of its name.
+    /// The salt of a request: its own without shared pages, else `home`, else the salt of its name.
     pub(crate) fn salt(&self, options: &Options, home: Option<Salt>) -> Salt {
         let name = options.cache_salt.as_ref().or(self.options.cache_salt.as_ref());
         match (home, name.or(self.config.file.cache_salt.as_ref())) {

@@ -42,7 +42,7 @@ pub struct Fault {
     pub call: Call,
     /// How many such calls succeed before.
     pub after: u64,
-    /// Whether all later ones fail, too.
+    /// Whether all later ones also fail.
     pub lasts: bool,
     /// Whether the call panics instead of returning an error.
     pub panics: bool,
@@ -118,7 +118,7 @@ impl Delayed {
     /// An engine around `inner` on which a loop keeps `ahead` steps submitted (1 to [`KEPT`]).
     pub fn new(inner: Arc<dyn Engine>, ahead: usize, seed: u64) -> Delayed {
         let caps = Caps { ahead: ahead.clamp(1, KEPT), ..inner.caps().clone() };
-        // Neighbouring seeds begin far apart, and zero is no state.
+        // Neighbouring seeds begin far apart, and zero is not a state.
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let shared = Shared { random, counts: Counts::default(), fault: None, calls: 0 };
         Delayed { inner, caps, shared: Arc::new(Mutex::new(shared)) }
@@ -199,7 +199,7 @@ struct Late {
     spare: Vec<Held>,
     /// The last submits that bring something back. The inner queue is behind, and keeps older ones.
     kept: VecDeque<u64>,
-    /// Tickets of the submits that were passed on, and what the inner queue calls them.
+    /// Tickets of the submits that were passed on, with their tickets in the inner queue.
     done: VecDeque<(u64, Ticket)>,
     failed: Vec<(u64, Arc<Error>)>,
 }
@@ -244,7 +244,7 @@ impl Late {
         }
     }
 
-    /// Passes on all work up to a submit; what the inner queue calls it.
+    /// Passes on all work up to a submit, and returns its ticket in the inner queue.
     fn reach(&mut self, ticket: Ticket) -> Result<Ticket> {
         if ticket.0 > self.last {
             return Err(Error::Foreign { what: "ticket", engine: self.name.clone() });

@@ -1,6 +1,6 @@
 //! Forks: a sequence begins as a part of another one. Both share the pages up to where they part, and the page in which
-//! they part is copied, so that each of them goes on in a page of its own. What they read must be what they would read if
-//! no sequence shared a page, and all that no copy names must stay as it was.
+//! they part is copied, so that each of them goes on in a page of its own. They must read the same values as if
+//! no sequence shared a page, and all places that no copy names must stay unchanged.
 
 use super::histories::penalties;
 use super::plan::PlanBuilder;
@@ -215,7 +215,7 @@ fn play(engine: &dyn Engine, scene: &Scene, mut random: Random, kernels: &mut Ve
 }
 
 impl<'a> Play<'a> {
-    /// One sequence has more than two pages of random tokens, keys and values. Pages that nobody has are random, too.
+    /// One sequence has more than two pages of random tokens, keys and values. Pages that nobody has are also random.
     fn begin(engine: &dyn Engine, scene: &'a Scene, of: Composition, mut random: Random) -> Result<Play<'a>, Stop> {
         let Composition { plan, weights, definition, tolerance } = of;
         // There are rows to come on the last page, before and after the first fork.
@@ -277,7 +277,7 @@ impl<'a> Play<'a> {
         (child, copies)
     }
 
-    /// A sequence goes on with what it had.
+    /// A sequence goes on with its tokens.
     fn admit(&mut self, child: Sequence) -> Result<(), Stop> {
         let length = child.had.first().map_or(0, Vec::len);
         self.sequences.push(child);
@@ -320,7 +320,7 @@ impl<'a> Play<'a> {
         buffer.encode(0, buffer.logits().len()).to_vec()
     }
 
-    /// A step on the engine, whose results must be those of the definitions.
+    /// A step on the engine, which must have the results of the definitions.
     fn step(&mut self, parts: &[Part], copies: &[PageCopy]) -> Result<(), Stop> {
         let mut words = self.words(parts, copies);
         if self.steps % 2 == 1 {
@@ -372,7 +372,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Copies that no engine may do are refused by name. What such a step leaves is unknown.
+    /// Copies that no engine may do are refused by name. The states after such a step are unknown.
     fn refuses(&mut self) -> Result<(), Stop> {
         for group in 0..USED as u32 {
             let pages = self.scene.pages(group as usize) as u32;

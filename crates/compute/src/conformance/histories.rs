@@ -102,7 +102,7 @@ pub(super) fn penalties() -> Chain {
     ])
 }
 
-/// A step of all sequences, each of which draws by penalties for what it has.
+/// A step of all sequences, each of which draws with penalties for its tokens.
 fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], random: &mut Random) -> Vec<u32> {
     let chain = penalties();
     let mut buffer = StepBuffer::with_capacity(PAGE, SEQUENCES * CHUNK, SEQUENCES * PAGES, 64 * SEQUENCES);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use error::SessionError;
 pub use format::MAX_EXTRA;
 
-/// A text that grows: what is appended to it, and what a model generates behind it. What it has in common with texts that
+/// A text that grows by appended text and by generated text. The beginning that it has in common with texts that
 /// are in the cache is not computed again. Sessions are independent of each other: many of them may generate at the same
 /// time, on any threads. [`Session::save`] and [`Generator::restore`] keep a session in a file.
 ///
