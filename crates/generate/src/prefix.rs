@@ -1,4 +1,4 @@
-//! The reuse of what is in the cache. The rows of a prompt are shared by every step that is launched after their own: the
+//! The reuse of the contents of the cache. The rows of a prompt are shared by every step that is launched after their own: the
 //! queue runs the steps in order.
 
 use crate::scheduler::Scheduler;
@@ -94,7 +94,7 @@ impl Scheduler {
 }
 
 impl Sequence {
-    /// Whether it takes pages of others and offers its own.
+    /// Whether it takes pages of other sequences and offers its own.
     pub fn shares(&self) -> bool {
         matches!(self.goal, Goal::Draw(_))
     }

@@ -293,7 +293,7 @@ impl Runner {
     pub fn land(&mut self, flight: &Flight, step: &mut Step, logits: &mut TakeLogits) -> Result<()> {
         self.scores.clear();
         if let Some(copied) = flight.copied {
-            // The rows are computed from what the copies left.
+            // The rows read the pages that the copies wrote.
             self.queue.wait(copied)?;
         }
         let mut ticket = flight.ticket;

@@ -53,7 +53,7 @@ pub(crate) struct Scheduler {
     closed: Option<Arc<Error>>,
 }
 
-/// What became of the attempt to launch a step.
+/// The result of the attempt to launch a step.
 enum Launch {
     Launched,
     /// A sequence of the step ended or gets a step of its own.

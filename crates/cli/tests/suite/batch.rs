@@ -169,14 +169,14 @@ fn the_beginning_of_an_equal_prompt_is_found_unless_no_prefix_is_given() {
 fn results_of_a_long_file_have_the_order_of_its_lines() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("requests.jsonl");
-    let line = |i: usize| json!({"ids": [1, 20 + i % 50], "max_tokens": if i % 90 == 0 { 300 } else { i % 3 }, "id": i, "ignore_end": true});
+    let line = |i: usize| json!({"ids": [1, 20 + i % 50], "max_tokens": if i.is_multiple_of(90) { 300 } else { i % 3 }, "id": i, "ignore_end": true});
     std::fs::write(&file, (0..400).map(|i| format!("{}\n", line(i))).collect::<String>()).unwrap();
     let ran = run(&["batch", file.to_str().unwrap(), "--kv-memory", "4M"]).succeeded();
     let results = results(&ran);
     assert_eq!(results.len(), 400);
     for (i, result) in results.iter().enumerate() {
         assert_eq!((&result["index"], &result["id"]), (&json!(i), &json!(i)));
-        let tokens = if i % 90 == 0 { 300 } else { i % 3 };
+        let tokens = if i.is_multiple_of(90) { 300 } else { i % 3 };
         assert_eq!(result["replies"][0]["usage"]["completion_tokens"], tokens);
     }
 }
