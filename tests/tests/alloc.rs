@@ -136,13 +136,14 @@ fn a_decode_step_is_one_submit_and_a_row_of_the_ring(file: &Path, options: &Opti
 /// go on, and push out what others left.
 fn nothing_is_allocated_when_pages_are_short(file: &Path, options: &Options) {
     let sequences = 3;
-    let probe = Model::open_with(file, &ModelOptions::default().engine("cpu").ctx(256)).unwrap();
-    let bytes = (probe.graph().kv_bytes_per_token() + 4) * 288;
-    let open = ModelOptions::default().engine("cpu").threads(2).ctx(256).sequences(sequences).kv_memory(bytes);
+    let probe = Model::open_with(file, &ModelOptions::default().engine("cpu").ctx(512)).unwrap();
+    let bytes = (probe.graph().kv_bytes_per_token() + 4) * 544;
+    let open = ModelOptions::default().engine("cpu").threads(2).ctx(512).sequences(sequences).kv_memory(bytes);
     let model = Model::open_with(file, &open).unwrap();
     let stream = |i: usize| model.stream("Once upon a time".split_at(6 + i).0, options).unwrap();
     let mut streams: Vec<Stream> = (0..sequences).map(stream).collect();
-    for _ in 0..100 {
+    // Until each plan that prompts need when they begin anew has been made ready.
+    while model.metrics().preemptions < 4 {
         // Some have pieces that were drawn earlier, so that single rounds can't be counted.
         streams.iter_mut().for_each(|stream| drop(stream.next().expect("more text").unwrap()));
     }
@@ -156,7 +157,7 @@ fn nothing_is_allocated_when_pages_are_short(file: &Path, options: &Options) {
     }
     let (before, metrics) = (COUNT.load(Ordering::Relaxed), model.metrics());
     let mut own = 0;
-    for _ in 0..100 {
+    while model.metrics().preemptions < metrics.preemptions + 3 {
         for stream in &mut streams {
             own += parts(&stream.next().expect("more text").unwrap());
         }
@@ -170,7 +171,4 @@ fn nothing_is_allocated_when_pages_are_short(file: &Path, options: &Options) {
         }
     }
     assert_eq!(count - before, own);
-    let after = model.metrics();
-    let changed = [after.preemptions - metrics.preemptions, after.steps - metrics.steps];
-    assert!(changed[0] > 2 && changed[1] > 100, "{changed:?}");
 }
