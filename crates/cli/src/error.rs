@@ -141,6 +141,12 @@ pub(crate) enum Error {
         /// The number of all of them.
         all: usize,
     },
+    /// `bench --scheduler --assert` found ratios that miss their floors.
+    #[error("the scheduler misses floors: {tests}")]
+    SlowScheduler {
+        /// The tests with their ratios.
+        tests: String,
+    },
     /// The signal handler can't be installed.
     #[error("can't listen for Ctrl-C: {0}")]
     Signals(#[from] ctrlc::Error),

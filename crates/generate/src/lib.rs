@@ -53,7 +53,7 @@ pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
 pub use request::{file_options, sampler_bytes};
 pub use session::{MAX_EXTRA, Session, SessionError, SessionStream};
-pub use steps::Steps;
+pub use steps::{PageOrder, Steps};
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
 pub use stream::Stream;
 pub use traffic::Traffic;

@@ -1,5 +1,9 @@
 //! The steps of a model without text, for benchmarks.
 
+mod pages;
+
+pub use pages::PageOrder;
+
 use crate::flight::{Failure, Flight, Wish};
 use crate::inbox::Turn;
 use crate::scheduler::Device;
@@ -36,6 +40,14 @@ impl Generator {
     /// # Errors
     /// The numbers exceed the configuration of the generator, or other sequences are running.
     pub fn steps(&self, sequences: usize, room: usize) -> Result<Steps<'_>> {
+        self.steps_in_pages(sequences, room, PageOrder::default())
+    }
+
+    /// Like [`Generator::steps`], with the pages of the sequences in this order.
+    ///
+    /// # Errors
+    /// Like [`Generator::steps`].
+    pub fn steps_in_pages(&self, sequences: usize, room: usize, order: PageOrder) -> Result<Steps<'_>> {
         let wrong = |option, value: usize, most: usize| Error::Option {
             option,
             value: value.to_string(),
@@ -63,18 +75,20 @@ impl Generator {
         let drawn = vec![0; sequences];
         let flights = VecDeque::new();
         let mut steps = Steps { scheduler, tables: Vec::new(), room, len: 0, flights, sampler, drawn, prompt, traffic };
-        steps.begin(sequences)?;
+        steps.begin(sequences, order)?;
         Ok(steps)
     }
 }
 
 impl Steps<'_> {
     /// Assigns slots and pages to the sequences.
-    fn begin(&mut self, sequences: usize) -> Result<()> {
+    fn begin(&mut self, sequences: usize, order: PageOrder) -> Result<()> {
         self.scheduler.land_all().map_err(|error| self.lost(error))?;
+        let Device { pool, tree, .. } = self.scheduler.device();
+        tree.clear(pool);
+        order.arrange(pool)?;
         for slot in 0..sequences {
-            let Device { runner, pool, tree, .. } = self.scheduler.device();
-            tree.clear(pool);
+            let Device { runner, pool, .. } = self.scheduler.device();
             let mut table = PageTable::default();
             let grown = pool.grow(&mut table, self.room);
             self.tables.push(table);

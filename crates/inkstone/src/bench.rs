@@ -5,9 +5,11 @@
 //! of memory before and after each slice. A slice whose reads differ is dropped, and the remaining slices are grouped
 //! by state.
 
+mod scheduler;
 mod slice;
 mod summary;
 
+pub use scheduler::{Bound, Ratio, Round, SchedulerBench, SchedulerTest, Sizes};
 pub use slice::{Slice, State};
 pub use summary::Summary;
 

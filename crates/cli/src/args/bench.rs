@@ -12,11 +12,22 @@ const EXAMPLES: &str = "Examples:
   inkstone bench model.gguf -p 0 -d 0,4096 -t 1,2    texts after 0 and 4096 tokens, 1 and 2 threads
   inkstone bench model.gguf -p 0 -b 8 -o json        eight sequences per step
   inkstone bench --kernels --assert -t 1             check that the chosen kernels are the fastest
+  inkstone bench model.gguf --scheduler              what shared pages, reused prompts and batches cost
 
 Test pp512 reads a prompt of 512 tokens, test tg128 generates 128 tokens; @ d4096: after 4096 tokens.
 Decoding is timed in slices of 100 ms, with a measurement of the memory bandwidth before and after
 each slice. Slices whose two measurements differ by more than 15% are dropped. With several threads
-the memory may have a slow and a fast state; the results of the two states are separate rows.";
+the memory may have a slow and a fast state; the results of the two states are separate rows.
+
+With --scheduler each test measures two quantities in turns, and shows the ratio of their medians:
+  batch      tokens/s of 8 requests at once / of 8 sequences that are computed step by step
+  single     tokens/s of a stream / of a sequence
+  prompt     the same for the tokens of a prompt
+  prefix     time to the first token after 3/4 of the context: found in the cache / computed
+  stall      longest wait of a text for such a prompt / 50 ms or 4 times its usual wait, whichever is more
+  scattered  tokens/s after such a prompt: pages in random order / in order
+  samples    time to the first token of all of 8 samples of such a prompt / of one
+The rounds of a test take at least a second.";
 
 /// Measure the speed of prompts and text, and the share of the machine's peak rates
 #[derive(Args, Debug)]
@@ -52,16 +63,21 @@ pub(crate) struct BenchArgs {
     #[arg(short, long, value_enum, value_name = "FORM", default_value = "md")]
     pub(crate) output: Output,
     /// Answer requests on standard input instead: fill N, decode MS, prompt N, first N, sweep, products, peak, quit
-    #[arg(long)]
+    #[arg(long, group = "bounded")]
     pub(crate) slices: bool,
-    /// Maximum number of tokens of a sequence, with --slices
-    #[arg(short, long = "ctx", value_name = "N", default_value = "1024", requires = "slices", allow_negative_numbers = true,
+    /// Measure what the scheduler costs, compared with sequences that are computed step by step
+    #[arg(long, group = "bounded", conflicts_with_all = ["n_prompt", "n_gen", "n_depth", "sequences"])]
+    pub(crate) scheduler: bool,
+    /// Maximum number of tokens of a sequence, with --slices [default: 1024] or --scheduler [default: 2048, or the
+    /// trained context if that is shorter]
+    #[arg(short, long = "ctx", value_name = "N", requires = "bounded", allow_negative_numbers = true,
           value_parser = number::whole::<u32>(2, 1 << 30))]
-    pub(crate) context: u32,
+    pub(crate) context: Option<u32>,
     /// Time kernels instead of a model: all that support each case, the chosen kernel first
-    #[arg(long, conflicts_with_all = ["slices", "model", "file"])]
+    #[arg(long, conflicts_with_all = ["slices", "scheduler", "model", "file"])]
     pub(crate) kernels: bool,
-    /// With --kernels: fail if a chosen kernel takes over 5% more time than the fastest
+    /// With --kernels: fail if a chosen kernel takes over 5% more time than the fastest; with --scheduler: if a ratio
+    /// misses its floor
     #[arg(long)]
     pub(crate) assert: bool,
     /// Compute engine

@@ -101,7 +101,8 @@ impl Total {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The median of some values; 0 without values.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
     values.get(low).zip(values.get(high)).map_or(0.0, |(a, b)| (a + b) / 2.0)

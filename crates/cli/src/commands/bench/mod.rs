@@ -4,6 +4,7 @@ mod kernels;
 mod opened;
 mod report;
 mod rows;
+mod scheduler;
 mod slices;
 
 use super::open;
@@ -22,8 +23,11 @@ pub(crate) fn bench(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     if args.kernels {
         return kernels::time(args);
     }
+    if args.scheduler {
+        return scheduler::measure(args, signals);
+    }
     if args.assert {
-        return Err(Error::Usage("--assert goes with --kernels".to_owned()));
+        return Err(Error::Usage("--assert goes with --kernels or --scheduler".to_owned()));
     }
     if args.slices {
         return slices::answer(args, signals);

@@ -1,11 +1,24 @@
 //! The results in the requested format. All formats except the JSON array are written row by row.
 
 use super::opened::Opened;
-use super::rows::Row;
 use crate::args::Output;
 use crate::commands::table::figure;
 use crate::{Error, output, terminal};
 use serde_json::{Map, Value};
+
+/// The columns of a table: the head, and the mark for its alignment: texts to the left, numbers to the right.
+pub(super) type Columns = [(&'static str, &'static str)];
+
+/// A row of results.
+pub(super) trait Record {
+    const COLUMNS: &'static Columns;
+
+    /// One cell per column.
+    fn cells(&self) -> Vec<String>;
+
+    /// Names and values.
+    fn fields(&self) -> Map<String, Value>;
+}
 
 pub(super) struct Report {
     form: Output,
@@ -19,12 +32,13 @@ impl Report {
         Report { form, rows: Vec::new(), begun: false }
     }
 
-    pub(super) fn row(&mut self, row: &Row) -> Result<(), Error> {
+    pub(super) fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
         let begins = !std::mem::replace(&mut self.begun, true);
         match self.form {
             Output::Md => {
                 if begins {
-                    line(&[table_line(&Row::HEAD), table_line(&RULE)].join("\n"))?;
+                    let (head, rule): (Vec<_>, Vec<_>) = R::COLUMNS.iter().copied().unzip();
+                    line(&[table_line(&head), table_line(&rule)].join("\n"))?;
                 }
                 line(&table_line(&row.cells()))
             }
@@ -71,10 +85,7 @@ impl Report {
     }
 }
 
-/// Texts are aligned to the left, numbers to the right.
-const RULE: [&str; 12] = ["---", "---:", "---:", "---", "---:", "---:", "---:", "---", "---:", "---:", "---:", "---:"];
-
-fn table_line<S: AsRef<str>>(cells: &[S; 12]) -> String {
+fn table_line<S: AsRef<str>>(cells: &[S]) -> String {
     let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
     format!("| {} |", cells.join(" | "))
 }

@@ -1,6 +1,7 @@
 //! A row of the results.
 
 use super::opened::Opened;
+use super::report::{Columns, Record};
 use crate::commands::table::figure;
 use inkstone::bench::{Meter, Summary};
 use serde_json::{Map, Value, json};
@@ -34,9 +35,9 @@ pub(super) struct Row<'a> {
     pub dropped: usize,
 }
 
-impl Row<'_> {
-    /// Names and values: first the fields of llama-bench, then additional ones.
-    pub(super) fn fields(&self) -> Map<String, Value> {
+impl Record for Row<'_> {
+    /// First the fields of llama-bench, then additional ones.
+    fn fields(&self) -> Map<String, Value> {
         let (s, test, opened) = (&self.summary, &self.test, self.opened);
         let (meter, size) = (opened.meter.as_ref(), opened.size());
         let giga = |rate: f64| rate / 1e9;
@@ -73,15 +74,26 @@ impl Row<'_> {
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The columns of a table.
-    pub(super) const HEAD: [&'static str; 12] =
-        ["model", "size", "params", "isa", "threads", "seqs", "test", "state", "t/s", "GB/s", "of read", "of int8"];
+    const COLUMNS: &'static Columns = &[
+        ("model", "---"),
+        ("size", "---:"),
+        ("params", "---:"),
+        ("isa", "---"),
+        ("threads", "---:"),
+        ("seqs", "---:"),
+        ("test", "---:"),
+        ("state", "---"),
+        ("t/s", "---:"),
+        ("GB/s", "---:"),
+        ("of read", "---:"),
+        ("of int8", "---:"),
+    ];
 
-    pub(super) fn cells(&self) -> [String; 12] {
+    fn cells(&self) -> Vec<String> {
         let (s, opened) = (&self.summary, self.opened);
         let (bytes, values) = opened.size();
         let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}%", 100.0 * share));
-        [
+        vec![
             opened.name.clone(),
             figure(bytes as f64, "B"),
             figure(values as f64, ""),

@@ -14,12 +14,16 @@ use std::time::Duration;
 /// The requests that are answered.
 const LINES: &str = "fill N, decode MS, prompt N, first N, sweep, products, peak, quit";
 
+/// The largest number of tokens of a sequence, if the command line does not give it.
+const CONTEXT: u32 = 1024;
+
 pub(super) fn answer(args: &BenchArgs, signals: &Signals) -> Result<(), Error> {
     let (&[threads], &[sequences]) = (args.thread_counts(), args.sequences.as_slice()) else {
         return Err(Error::Usage("--slices takes one number of --threads and one of --batch".to_owned()));
     };
-    let tokens = args.context as usize;
-    let opened = Opened::new(args.model()?, args.options(threads, sequences, args.context), tokens, signals)?;
+    let context = args.context.unwrap_or(CONTEXT);
+    let tokens = context as usize;
+    let opened = Opened::new(args.model()?, args.options(threads, sequences, context), tokens, signals)?;
     let (bytes, values) = opened.size();
     say(&json!({
         "load_ns": nanoseconds(opened.load),
