@@ -68,6 +68,56 @@ fn a_driver_asks_for_slices() {
     assert!(answers[11]["error"].as_str().unwrap().contains("\"what\": allowed: fill N"), "{}", answers[11]);
 }
 
+/// The tests of the scheduler with their units and bounds.
+const RATIOS: [(&str, &str, &str, f64); 7] = [
+    ("batch", "tokens/s", ">=", 0.9),
+    ("single", "tokens/s", ">=", 0.95),
+    ("prompt", "tokens/s", ">=", 0.98),
+    ("prefix", "s", "<=", 0.03),
+    ("stall", "s", "<=", 1.5),
+    ("scattered", "tokens/s", ">=", 0.95),
+    ("samples", "s", "<=", 1.2),
+];
+
+fn scheduler(more: &[&str]) -> Ran {
+    let story = story();
+    let small = ["bench", story.to_str().unwrap(), "--scheduler", "-r", "1", "-t", "1", "-c", "64", "--kv-page", "16"];
+    run(&[&small[..], more].concat())
+}
+
+#[test]
+fn the_scheduler_has_a_ratio_for_each_test() {
+    let ran = scheduler(&["-o", "json"]).succeeded();
+    let rows: Vec<Value> = serde_json::from_str(ran.text()).unwrap();
+    for (row, (test, unit, bound, floor)) in rows.iter().zip(RATIOS) {
+        let number = |field: &str| row[field].as_f64().filter(|n| *n > 0.0).unwrap_or_else(|| panic!("{field}: {row}"));
+        assert_eq!([&row["test"], &row["unit"], &row["bound"]], [test, unit, bound]);
+        assert_eq!((number("floor"), number("n_ctx"), number("kv_page")), (floor, 64.0, 16.0), "{row}");
+        let ratio = number("ratio");
+        assert!((ratio - number("measured") / number("base")).abs() <= 1e-9 * ratio, "{row}");
+        assert_eq!(row["met"], if bound == ">=" { ratio >= floor } else { ratio <= floor }, "{row}");
+        assert!(ran.stderr.lines().any(|line| line == test), "{}", ran.stderr);
+        // A prompt that is found, and a text that waits for one: no machine is so slow that these ratios are near 1.
+        assert!(!["prefix", "stall"].contains(&test) || ratio < 0.9, "{row}");
+    }
+    assert_eq!(rows.len(), RATIOS.len());
+}
+
+#[test]
+fn ratios_that_miss_their_floors_are_errors_on_demand() {
+    // Without shared pages a prompt takes the same time again, and each sample takes the time of one.
+    let ran = scheduler(&["--no-prefix", "--assert"]);
+    let rows: Vec<&str> = ran.text().lines().skip(2).collect();
+    assert_eq!((ran.code, rows.len()), (Some(1), RATIOS.len()), "{}", ran.stderr);
+    let missed: Vec<&str> =
+        RATIOS.iter().zip(&rows).filter(|(_, row)| row.ends_with("| no |")).map(|((test, ..), _)| *test).collect();
+    assert!(missed.contains(&"prefix") && missed.contains(&"samples") && !missed.contains(&"stall"), "{missed:?}");
+    let told = ran.stderr.lines().last().unwrap();
+    assert!(told.starts_with("error: the scheduler misses floors: ") && told.contains("(allowed: <= 0.03)"), "{told}");
+    let named = |test: &str| told.contains(&format!("{test} "));
+    assert!(RATIOS.iter().all(|(test, ..)| named(test) == missed.contains(test)), "{told}: {missed:?}");
+}
+
 #[test]
 fn what_can_not_be_is_refused() {
     let story = story();
@@ -76,8 +126,13 @@ fn what_can_not_be_is_refused() {
     run(&["bench", story, "-b", "0"]).refused(2, "allowed: a whole number from 1 to 64");
     run(&["bench", story, "-o", "xml"]).refused(2, "allowed: md, json, jsonl, csv");
     run(&["bench", story, "-c", "9"]).refused(2, "--slices");
+    run(&["bench", story, "-c", "9"]).refused(2, "--scheduler");
+    run(&["bench", story, "--scheduler", "-c", "31"]).refused_after(2, "ctx is 31, allowed: at least 32");
+    for other in ["--slices", "--kernels", "-p=8", "-n=8", "-d=8", "-b=2"] {
+        run(&["bench", story, "--scheduler", other]).refused(2, "does not go with");
+    }
     run(&["bench", story, "--kernels"]).refused(2, "--kernels");
-    run(&["bench", story, "--assert"]).refused(2, "--kernels");
+    run(&["bench", story, "--assert"]).refused(2, "--assert goes with --kernels or --scheduler");
     run(&["bench"]).refused(2, "missing: ");
     run(&["bench", "nowhere.gguf"]).refused(1, "no such file");
 }

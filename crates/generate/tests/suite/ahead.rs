@@ -2,7 +2,7 @@
 
 use crate::rig::{AHEAD, BOS, Request, Setup};
 use inkstone_compute::conformance::Delayed;
-use inkstone_generate::Options;
+use inkstone_generate::{Options, PageOrder};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ fn unread_pieces_stay_within_their_limit() {
 }
 
 #[test]
-fn steps_of_benchmarks_draw_the_same_with_any_number_under_way() {
-    let drawn = |ahead| {
+fn steps_of_benchmarks_draw_the_same_with_any_number_under_way_and_in_any_pages() {
+    let drawn = |ahead, order| {
         let setup = Setup::default();
         let engine = Arc::new(Delayed::new(setup.engine(), ahead, 9));
         let generator = setup.open(engine, Options::default()).unwrap();
-        let mut steps = generator.steps(2, 40).unwrap();
+        let mut steps = generator.steps_in_pages(2, 40, order).unwrap();
         let mut drawn = Vec::new();
         for prompt in [5, 3, 1] {
             steps.prompt(prompt).unwrap();
@@ -70,6 +70,8 @@ fn steps_of_benchmarks_draw_the_same_with_any_number_under_way() {
         assert_eq!(steps.len(), 7);
         drawn
     };
-    let wanted = drawn(1);
-    (2..=4).for_each(|ahead| assert_eq!(drawn(ahead), wanted, "{ahead} steps under way"));
+    let wanted = drawn(1, PageOrder::AsFreed);
+    for order in [PageOrder::AsFreed, PageOrder::Ascending, PageOrder::Random(5)] {
+        (1..=4).for_each(|ahead| assert_eq!(drawn(ahead, order), wanted, "{order:?}, {ahead} steps under way"));
+    }
 }

@@ -4,7 +4,6 @@ use super::opened::Opened;
 use super::report::{Columns, Record, Report};
 use crate::args::BenchArgs;
 use crate::commands::open;
-use crate::commands::table::counted;
 use crate::signals::Signals;
 use crate::{Error, terminal};
 use inkstone::bench::{Ratio, Round, SchedulerBench, SchedulerTest};
@@ -43,8 +42,8 @@ fn tests(
     let opened = Opened::new(args.model()?, options, context as usize, signals)?;
     let mut bench = SchedulerBench::new(&opened.model)?;
     for test in SchedulerTest::ALL {
+        terminal::note(test.name());
         let Some(ratio) = Ratio::of(test, &rounds(&mut bench, test, args.repetitions, signals)?) else { continue };
-        terminal::note(&format!("{test}, {}", counted(ratio.rounds as u64, "round")));
         if !ratio.is_met() {
             missed.push(format!("{test} {:.3} (allowed: {})", ratio.ratio, test.bound()));
         }
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits() {
-        let wanted = ["0.0000", "0.000123", "0.0500", "1.50", "25.9", "125", "8155"];
-        assert_eq!([0.0, 0.000_123_4, 0.05, 1.5, 25.93, 125.4, 8155.0].map(short), wanted);
+        let wanted = ["0.000123", "0.0500", "1.50", "25.9", "125", "8155"];
+        assert_eq!([0.000_123_4, 0.05, 1.5, 25.93, 125.4, 8155.0].map(short), wanted);
     }
 }
