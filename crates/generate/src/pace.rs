@@ -7,9 +7,6 @@ use std::time::Duration;
 const SHORT: f64 = 0.05;
 /// The same as a multiple of the time of a step that only decodes.
 const DECODES: f64 = 4.0;
-/// The most that a step which only decodes raises the time that is expected of the next one. So a step during which the
-/// system ran another program does not make the steps of a whole prompt long.
-const RISE: f64 = 1.25;
 /// The time of all prompt steps that the device has, if no sequence decodes: a program that is interrupted ends within
 /// this time.
 const LONG: f64 = 1.0;
@@ -17,7 +14,7 @@ const LONG: f64 = 1.0;
 /// Measures steps and bounds the next ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// Seconds of a step that only decodes; 0 before the first one.
+    /// Seconds of a step that only decodes.
     decode: f64,
     /// The largest number of prompt rows while others decode, and while none does.
     most: [usize; 2],
@@ -50,7 +47,7 @@ impl Pace {
     pub fn measured(&mut self, rows: Rows, time: Duration, ahead: usize) {
         let time = time.as_secs_f64();
         if rows.prompt == 0 {
-            self.decode = if self.decode > 0.0 { time.min(RISE * self.decode) } else { time };
+            self.decode = time;
             return;
         }
         let mixed = rows.decode > 0;
@@ -110,21 +107,6 @@ mod tests {
         pace.measured(Rows { prompt: 0, decode: 3 }, seconds(0.001), 1);
         pace.measured(MIXED(45), seconds(0.001 + 45.0 * 0.002), 1);
         assert_eq!(pace.rows(true), 24, "50 ms less 1 ms");
-    }
-
-    #[test]
-    fn a_slow_decode_step_hardly_changes_the_steps_of_a_prompt() {
-        let decoded = |times: &[f64]| {
-            let mut pace = Pace::new();
-            times.iter().for_each(|time| pace.measured(Rows { prompt: 0, decode: 1 }, seconds(*time), 1));
-            (0..5)
-                .for_each(|_| pace.measured(MIXED(pace.rows(true)), seconds(0.03 + pace.rows(true) as f64 * 0.002), 1));
-            pace.rows(true)
-        };
-        assert_eq!([decoded(&[0.03]), decoded(&[0.03, 0.5]), decoded(&[0.03, 0.5, 0.03])], [45, 60, 45]);
-        // Longer texts, or more of them.
-        assert!(decoded(&[0.03; 1]) < decoded(&[0.03, 0.06, 0.06, 0.06, 0.06]));
-        assert_eq!(decoded(&[0.03, 0.06, 0.06, 0.06, 0.06]), decoded(&[0.06]));
     }
 
     #[test]
