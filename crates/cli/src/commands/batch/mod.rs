@@ -92,6 +92,6 @@ impl Work<'_> {
         };
         let number = self.results.next();
         let begun = request.and_then(|request| self.batch.add(number, &request).map_err(|e| e.to_string()));
-        self.results.begin(id, line.end, begun);
+        self.results.begin(id, line.end, begun.err());
     }
 }
