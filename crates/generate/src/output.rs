@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// A sequence with this number of unread pieces is skipped.
-const FULL: usize = 64;
+pub(crate) const FULL: usize = 64;
 
 /// The output of a sequence, which the scheduler writes and the handle reads.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! slot between two questions, and its pages if the next text continues the last one.
 
 use crate::flight::Drawn;
-use crate::output::Output;
+use crate::output::{FULL, Output};
 use crate::scheduler::Scheduler;
 use crate::sequence::{Goal, Sequence, Taken};
 use inkstone_tensor::ops::SCORES;
@@ -27,9 +27,14 @@ pub(crate) struct Scoring {
     pub sampler: Vec<u32>,
     /// Whether an answer is missing.
     pub asked: bool,
+    /// The steps since the last answer.
+    pub idle: usize,
     /// Whether it counts as a request. The further sequences of a search don't.
     pub counts: bool,
 }
+
+/// The reader of a sequence that was asked nothing for this number of steps is behind, like one with as many unread pieces.
+pub(crate) const IDLE: usize = FULL;
 
 impl Question {
     /// No question. `text` has enough capacity for all texts.
@@ -63,6 +68,7 @@ impl Sequence {
     /// anew.
     fn take_question(&mut self) -> Option<bool> {
         let Goal::Score(scoring) = &mut self.goal else { return None };
+        scoring.idle += 1;
         let mut output = self.output.lock();
         let question = output.question.as_mut().filter(|question| question.asked)?;
         question.asked = false;
@@ -85,7 +91,7 @@ impl Sequence {
             return Taken::Dropped;
         }
         state.drew();
-        scoring.asked = false;
+        (scoring.asked, scoring.idle) = (false, 0);
         if let (Some(question), Some(words)) = (&mut state.question, drawn.scores) {
             question.words.copy_from_slice(words);
             question.answered = true;

@@ -2,7 +2,7 @@
 
 use crate::flight::Drawn;
 use crate::output::Output;
-use crate::question::Scoring;
+use crate::question::{IDLE, Scoring};
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece, clock};
 use inkstone_kvcache::{PageCopy, PageTable, Salt};
@@ -124,7 +124,11 @@ impl Sequence {
 
     /// Whether it waits for its reader, with no step under way.
     pub fn is_behind(&self) -> bool {
-        self.flights == 0 && self.is_full()
+        let waits = match &self.goal {
+            Goal::Score(scoring) => !scoring.asked && scoring.idle >= IDLE,
+            _ => self.is_full(),
+        };
+        self.flights == 0 && waits
     }
 
     /// Whether too many pieces are unread, or will be when the launched steps have landed; or whether no question is

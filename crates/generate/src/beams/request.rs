@@ -61,7 +61,7 @@ impl Generator {
             reserve(&mut text, reach, "the tokens of a search")?;
             let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
             let output = Output::new(usage, Vec::new(), Some(Question::new(text)));
-            let goal = Goal::Score(Box::new(Scoring { sampler, asked: false, counts: first }));
+            let goal = Goal::Score(Box::new(Scoring { sampler, asked: false, idle: 0, counts: first }));
             let own = Options::default();
             self.start(
                 Start { ids, reach, goal, chunks: vec![self.chunk()], output },

@@ -55,8 +55,10 @@ struct Candidate {
 #[derive(Debug)]
 pub(crate) struct Search {
     rules: Rules,
+    /// The beams, then memory for more of them.
     beams: Vec<Beam>,
-    /// The beams of the round before, kept to reuse the memory.
+    live: usize,
+    /// The beams of the round before.
     before: Vec<Beam>,
     candidates: Vec<Candidate>,
     /// Best first.
@@ -64,22 +66,23 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search with one beam, which has no tokens.
+    /// A search with one beam, which has no tokens. `limit` tokens of each beam get their memory here.
     pub fn new(rules: Rules) -> Search {
-        let beams = vec![Beam::default()];
-        Search { rules, beams, before: Vec::new(), candidates: Vec::new(), results: Vec::new() }
+        let beam = || Beam { ids: Vec::with_capacity(rules.limit as usize), ..Beam::default() };
+        let [beams, before] = [(); 2].map(|()| (0..rules.beams).map(|_| beam()).collect());
+        Search { rules, beams, live: 1, before, candidates: Vec::new(), results: Vec::new() }
     }
 
     /// The texts that go on.
     pub fn beams(&self) -> &[Beam] {
-        &self.beams
+        &self.beams[..self.live]
     }
 
     /// Continues each beam with one of its most probable tokens. `scores` are the tokens that may follow beam i, with their
     /// log-probabilities: all, or at least as many as there are beams and end tokens. Returns whether the search has ended.
     pub fn advance<S: IntoIterator<Item = (u32, f32)>>(&mut self, scores: impl Fn(usize) -> S) -> bool {
         self.candidates.clear();
-        for (beam, Beam { sum, .. }) in self.beams.iter().enumerate() {
+        for (beam, Beam { sum, .. }) in self.beams[..self.live].iter().enumerate() {
             let possible = scores(beam).into_iter().filter(|(_, logprob)| logprob.is_finite());
             self.candidates.extend(possible.map(|(id, logprob)| Candidate { beam, id, sum: sum + f64::from(logprob) }));
         }
@@ -87,9 +90,9 @@ impl Search {
         self.candidates
             .sort_unstable_by(|a, b| b.sum.total_cmp(&a.sum).then(a.beam.cmp(&b.beam)).then(a.id.cmp(&b.id)));
         std::mem::swap(&mut self.beams, &mut self.before);
-        let tokens = self.before.first().map_or(0, |beam| beam.ids.len()) + 1;
+        let tokens = self.before[0].ids.len() + 1;
         let full = tokens as u64 >= self.rules.limit;
-        let mut live = 0;
+        self.live = 0;
         for (rank, &Candidate { beam, id, sum }) in self.candidates.iter().enumerate() {
             let finish = if self.rules.ends.contains(&id) {
                 Some(FinishReason::End)
@@ -102,29 +105,25 @@ impl Search {
                     ids.push(id);
                     self.results.push(Hypothesis { ids, score: self.rules.score(sum, tokens), finish });
                 }
-                None if live < self.rules.beams => {
-                    if live == self.beams.len() {
-                        self.beams.push(Beam::default());
-                    }
-                    let next = &mut self.beams[live];
+                None if self.live < self.rules.beams => {
+                    let next = &mut self.beams[self.live];
                     next.ids.clone_from(&self.before[beam].ids);
                     next.ids.push(id);
                     (next.sum, next.parent) = (sum, beam);
-                    live += 1;
+                    self.live += 1;
                 }
                 _ => {}
             }
         }
-        self.beams.truncate(live);
         self.keep_best();
         self.has_ended(tokens)
     }
 
     /// Ends the search with the beams as results.
     pub fn stop(&mut self, finish: FinishReason) {
-        for Beam { ids, sum, .. } in self.beams.drain(..) {
-            let score = self.rules.score(sum, ids.len());
-            self.results.push(Hypothesis { ids, score, finish });
+        for Beam { ids, sum, .. } in &self.beams[..std::mem::take(&mut self.live)] {
+            let score = self.rules.score(*sum, ids.len());
+            self.results.push(Hypothesis { ids: ids.clone(), score, finish });
         }
         self.keep_best();
     }
@@ -142,7 +141,7 @@ impl Search {
 
     /// Whether the beams, of this number of tokens, can't become better results.
     fn has_ended(&self, tokens: usize) -> bool {
-        let Some(best) = self.beams.first() else { return true };
+        let Some(best) = self.beams().first() else { return true };
         let worst = self.results.last().filter(|_| self.results.len() == self.rules.beams);
         worst.is_some_and(|worst| self.rules.early_stopping || worst.score >= self.rules.score(best.sum, tokens))
     }

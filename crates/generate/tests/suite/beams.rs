@@ -281,3 +281,30 @@ fn a_search_of_no_tokens_computes_nothing() {
     assert_eq!((full.len(), full[0].finish), (1, FinishReason::Context));
     assert_eq!(generator.metrics().steps, 0);
 }
+
+#[test]
+fn a_search_that_nobody_reads_gives_up_its_slots() {
+    let generator = Setup { attention: Some(5), sequences: 4, ..Setup::default() }.generator();
+    let search = PlainSearch { beams: 3, limit: 12, length_penalty: 1.0, early_stopping: false, ends: vec![] };
+    let sample = Request::new(1, &[BOS, 4]).tokens(20);
+    let mut batch = generator.batch();
+    batch.add(0, &inkstone_generate::Request::new(vec![BOS, 3], options(&search))).unwrap();
+    batch.add(1, &inkstone_generate::Request::new(sample.prompt.clone(), sample.options())).unwrap();
+    let mut found = vec![Vec::new(); 2];
+    let mut read = |event| {
+        if let BatchEvent::Piece(piece) = event {
+            found[piece.request].push(piece.piece.unwrap().ids);
+        }
+    };
+    batch.by_ref().take(4).for_each(&mut read);
+    let others: Vec<Request> = (2..6).map(|seed| Request::new(seed, &[BOS, 5]).tokens(20)).collect();
+    let mut readers: Vec<_> = others.iter().map(|r| r.stream(&generator)).collect();
+    for (reader, request) in readers.iter_mut().zip(&others).rev() {
+        assert_eq!(reader.rest(), request.outcome(64));
+    }
+    assert!(generator.metrics().preemptions > 0);
+    batch.for_each(&mut read);
+    let wanted = plain(&generator, &[BOS, 3], &search);
+    assert_eq!(found[0], wanted.into_iter().map(|(ids, _)| ids).collect::<Vec<_>>());
+    assert_eq!(found[1].concat(), sample.outcome(64).ids);
+}
