@@ -12,6 +12,7 @@ mod save;
 use crate::{Flow, Generator, Options, Piece, Reply, Result, Stream};
 use home::Home;
 use inkstone_kvcache::Salt;
+use std::fmt;
 use std::sync::Arc;
 
 pub use error::SessionError;
@@ -138,11 +139,26 @@ impl Session {
         Ok(SessionStream { stream, ids: &mut self.ids })
     }
 
+    /// Starts a generation whose pieces do not become a part of the session, for a caller that keeps the text in another
+    /// form, such as the messages of a conversation.
+    ///
+    /// # Errors
+    /// Like [`Session::stream`].
+    pub fn draft(&mut self, options: &Options) -> Result<Stream> {
+        self.start(options)
+    }
+
     fn start(&mut self, options: &Options) -> Result<Stream> {
         let salt = self.generator.salt(options, self.home.as_ref().map(|home| home.salt));
         let stream = self.generator.stream_with_salt(&self.ids, options, salt)?;
         self.salt = salt;
         Ok(stream)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("ids", &self.ids).finish_non_exhaustive()
     }
 }
 

@@ -101,17 +101,26 @@ fn g5_another_version_is_named() {
 #[test]
 fn g5_another_model_is_named() {
     let (bytes, _) = file();
-    let other = error_with(&Setup { attention: Some(2), ..setup() }, &bytes);
-    assert!(other.starts_with("the bytes of a session: hash of the model is "), "{other}");
-    let other = error_with(&Setup { attention: None, ..setup() }, &bytes);
-    assert!(other.starts_with("the bytes of a session: hash of the states is "), "{other}");
+    for attention in [Some(2), None] {
+        let other = error_with(&Setup { attention, ..setup() }, &bytes);
+        assert!(other.starts_with("the bytes of a session: hash of the model is "), "{other}");
+        assert!(other.ends_with("; the file is of another model"), "{other}");
+    }
     let mut other = setup();
     other.kv.values = inkstone_tensor::DType::F32;
-    assert_eq!(error_with(&other, &bytes), "the bytes of a session: format of values is F16, expected F32");
+    let wanted = "formats of keys and values is F16 and F16, expected F16 and F32";
+    assert_eq!(error_with(&other, &bytes), format!("the bytes of a session: {wanted}"));
     let other = error_after(|bytes, _| bytes[16] ^= 1);
     assert!(other.starts_with("the bytes of a session: engine is "), "{other}");
-    let other = error_after(|bytes, number| bytes[number - 1] ^= 1);
-    assert!(other.starts_with("the bytes of a session: hash of the arithmetic is "), "{other}");
+    let hashes = [
+        (1, "hash of the arithmetic", "the rows were computed with another accuracy"),
+        (9, "hash of the model", "the file is of another model"),
+        (17, "hash of the states", "the caches are laid out in another way"),
+    ];
+    for (before, field, why) in hashes {
+        let other = error_after(|bytes, number| bytes[number - before] ^= 1);
+        assert!(other.starts_with(&format!("the bytes of a session: {field} is ")) && other.ends_with(why), "{other}");
+    }
 }
 
 #[test]
@@ -156,14 +165,14 @@ fn g5_bytes_behind_the_end_are_refused() {
 #[test]
 fn g5_tokens_outside_the_vocabulary_are_refused() {
     let error = error_after(|bytes, number| bytes[number + 8..][..4].fill(255));
-    assert_eq!(error, "token 4294967295 at place 0 of the prompt, the vocabulary has 16");
+    assert_eq!(error, "the bytes of a session: token is 4294967295 at place 0, expected below 16, the vocabulary");
 }
 
 #[test]
 fn g5_a_text_longer_than_the_context_is_refused() {
     let (bytes, _) = file();
     let error = error_with(&Setup { context: 28, ..setup() }, &bytes);
-    assert_eq!(error, "the prompt has 29 tokens, the context holds 28");
+    assert_eq!(error, "the bytes of a session: number of tokens is 29, expected at most 28, the context");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Files and folders: a save replaces a file as a whole or not at all.
 
 use super::{bits, cold, options, session, setup};
-use inkstone_generate::{Error, SessionError};
+use inkstone_generate::{Error, Session, SessionError};
 use inkstone_tensor::ErrorKind;
 use std::fs;
 use std::path::Path;
@@ -57,6 +57,8 @@ fn g5_a_missing_folder_is_named() {
     let restored = generator.restore(&path).err().unwrap();
     assert!(restored.to_string().starts_with(&format!("{}: can't open the file: ", path.display())), "{restored}");
     assert_eq!([saved.kind(), restored.kind()], [ErrorKind::NotFound; 2]);
+    let checked = Session::check_path(&path).unwrap_err();
+    assert_eq!(checked.to_string(), saved.to_string());
     let nothing = generator.session().save("/", b"").unwrap_err();
     assert_eq!(nothing.to_string(), "/: can't write to the path: it has no file name");
 }
@@ -75,6 +77,21 @@ fn g5_a_save_that_fails_leaves_everything_as_it_was() {
     assert_eq!((names(folder.path()), names(&path)), (vec!["a.session".to_owned()], vec!["old".to_owned()]));
     let error = generator.restore(&path).err().unwrap();
     assert_eq!(error.to_string(), format!("{}: kind is a folder, expected a file", path.display()));
+}
+
+#[test]
+fn a_path_is_checked_before_there_is_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.session");
+    Session::check_path(&path).unwrap();
+    fs::write(&path, "old").unwrap();
+    Session::check_path(&path).unwrap();
+    assert_eq!((names(folder.path()), fs::read(&path).unwrap()), (vec!["a.session".to_owned()], b"old".to_vec()));
+    let error = Session::check_path(folder.path()).unwrap_err().to_string();
+    assert!(error.ends_with(": kind is a folder, expected a file"), "{error}");
+    let error = Session::check_path(path.join("b")).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: can't open the file: ", path.join("b").display())), "{error}");
+    assert!(Session::check_path("").is_err());
 }
 
 #[cfg(unix)]
