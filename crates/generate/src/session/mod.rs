@@ -98,6 +98,23 @@ impl Session {
         self.ids.truncate(len);
     }
 
+    /// Makes `text` the text behind the first `len` tokens, where `text` is what a generation gave out there. So it takes
+    /// back an end token and the tokens of a stop text, which are a part of the session but not of the text.
+    ///
+    /// # Errors
+    /// The tokenizer reports an error.
+    pub fn keep_text(&mut self, len: usize, text: &str) -> Result<()> {
+        let tokenizer = self.generator.tokenizer();
+        let of_tokens = |end: &usize| String::from_utf8(tokenizer.decode(&self.ids[len..*end])).ok();
+        let begins = |end: &usize| of_tokens(end).is_some_and(|begin| text.starts_with(&begin));
+        let kept = (len..=self.ids.len()).rev().find(begins).unwrap_or(len);
+        let rest = &text[of_tokens(&kept).map_or(0, |begin| begin.len())..];
+        let without_text = |id: &&u32| tokenizer.piece(**id).is_none_or(<[u8]>::is_empty);
+        let silent = self.ids[len..kept].iter().rev().take_while(without_text).count();
+        self.truncate(kept - silent);
+        if rest.is_empty() { Ok(()) } else { self.append(rest) }
+    }
+
     /// Takes back everything.
     pub fn reset(&mut self) {
         self.ids.clear();
