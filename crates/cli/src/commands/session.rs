@@ -1,7 +1,7 @@
 //! `--session FILE`: a text or a conversation in a file, from which later runs of the program go on.
 
 use crate::{Error, terminal};
-use inkstone::{ErrorKind, Model, Session};
+use inkstone::{ChatTemplate, Dialogue, ErrorKind, Model, Session};
 use std::path::{Path, PathBuf};
 
 /// The file of a session.
@@ -28,6 +28,12 @@ impl SessionFile {
         }
     }
 
+    /// The conversation of the file, or an empty one if there is no file.
+    pub(super) fn dialogue(&self, model: &Model, template: ChatTemplate) -> Result<Dialogue, Error> {
+        let begun = self.begun(|path| Dialogue::restore(model, template.clone(), path))?;
+        Ok(begun.unwrap_or_else(|| Dialogue::new(model, template)))
+    }
+
     /// What the file has; `None` if there is no file.
     fn begun<T>(&self, restore: impl FnOnce(&Path) -> inkstone::Result<T>) -> Result<Option<T>, Error> {
         match restore(&self.0) {
@@ -47,6 +53,11 @@ impl SessionFile {
             Err(_) => terminal::note(&format!("note: the session is not saved to {}", self.name())),
         }
         result
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     fn name(&self) -> String {
