@@ -214,8 +214,8 @@ fn an_error_changes_no_file() {
     }
 }
 
-/// A prompt may be empty only if there is a text. (The story model begins each text with a token, so a new text may be
-/// empty, too.)
+/// A prompt may be empty only if there is a text. The story model begins each text with a token, unless its file says
+/// otherwise.
 #[test]
 fn an_empty_prompt_needs_a_text() {
     let folder = tempfile::tempdir().unwrap();
