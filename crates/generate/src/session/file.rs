@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
     let len = file.metadata().map_err(failed(path, "read the length of the file"))?.len();
     if len > most {
-        let expected = format!("at most {most}, for the context of this model");
+        let expected = format!("at most {most}; the text is too long for the context, or the file is of another model");
         return unusable(path, "length", format!("{len} bytes"), expected);
     }
     let mut bytes = Vec::new();
