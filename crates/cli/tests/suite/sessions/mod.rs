@@ -7,6 +7,7 @@ mod texts;
 use crate::common::{Ran, run, run_with_input};
 use inkstone::{Model, ModelOptions, Session};
 use serde_json::Value;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 
 /// A folder for sessions.
@@ -21,10 +22,11 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Its files with their bytes.
-    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    /// Its files, each with a hash of its bytes.
+    fn contents(&self) -> Vec<(PathBuf, u64)> {
+        let hash = |path: &Path| BuildHasherDefault::<DefaultHasher>::default().hash_one(std::fs::read(path).ok());
         let paths = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
-        let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap_or_default())).collect();
+        let mut files: Vec<_> = paths.map(|path| (path.clone(), hash(&path))).collect();
         files.sort_unstable();
         files
     }
