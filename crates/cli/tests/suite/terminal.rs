@@ -460,7 +460,8 @@ fn run_on_a_terminal_is_a_conversation_for_a_model_with_a_template() {
 fn the_end_of_a_conversation_saves_its_session() {
     let folder = tempfile::tempdir().unwrap();
     let answer = [(PROMPT, "/set temperature 0\r"), (PROMPT, "Hello\r"), ("Shall I tell you a story?", "")];
-    let ends: [(&str, &[(&str, &str)], i32); 6] = [
+    type Step = (&'static str, &'static str);
+    let ends: [(&str, &[Step], i32); 6] = [
         ("exit", &[(PROMPT, "/exit\r")], 0),
         ("eof", &[(PROMPT, CTRL_D)], 0),
         ("ctrl-c", &[(PROMPT, CTRL_C), (WARNING, ""), (PROMPT, CTRL_C)], 130),

@@ -105,13 +105,20 @@ impl Session {
     /// The tokenizer reports an error.
     pub fn keep_text(&mut self, len: usize, text: &str) -> Result<()> {
         let tokenizer = self.generator.tokenizer();
-        let of_tokens = |end: &usize| String::from_utf8(tokenizer.decode(&self.ids[len..*end])).ok();
-        let begins = |end: &usize| of_tokens(end).is_some_and(|begin| text.starts_with(&begin));
-        let kept = (len..=self.ids.len()).rev().find(begins).unwrap_or(len);
-        let rest = &text[of_tokens(&kept).map_or(0, |begin| begin.len())..];
-        let without_text = |id: &&u32| tokenizer.piece(**id).is_none_or(<[u8]>::is_empty);
-        let silent = self.ids[len..kept].iter().rev().take_while(without_text).count();
-        self.truncate(kept - silent);
+        let (mut seen, mut kept, mut given) = (0, len, 0);
+        for (place, id) in self.ids.iter().enumerate().skip(len) {
+            let piece = tokenizer.piece(*id).unwrap_or_default();
+            if !text.as_bytes()[seen..].starts_with(piece) {
+                break;
+            }
+            seen += piece.len();
+            if !piece.is_empty() && text.is_char_boundary(seen) {
+                (kept, given) = (place + 1, seen);
+            }
+        }
+        self.truncate(kept);
+        // The text may end within a token.
+        let rest = &text[given..];
         if rest.is_empty() { Ok(()) } else { self.append(rest) }
     }
 

@@ -17,7 +17,7 @@ fn file() -> (Vec<u8>, usize) {
 #[track_caller]
 fn error_with(setup: &Setup, bytes: &[u8]) -> String {
     let generator = setup.generator();
-    let error = generator.restore_bytes(bytes).err().expect("an error");
+    let error = generator.restore_bytes(bytes).expect_err("an error");
     let pages = generator.pages();
     assert_eq!(pages.0, pages.1);
     generator.generate_ids(&[3, 4], &options(1)).unwrap();
@@ -58,7 +58,7 @@ fn g5_each_length_of_a_cut_file_is_refused() {
     let (bytes, _) = file();
     let generator = setup().generator();
     for len in 0..bytes.len() {
-        let error = generator.restore_bytes(&bytes[..len]).err().expect("an error").to_string();
+        let error = generator.restore_bytes(&bytes[..len]).expect_err("an error").to_string();
         let of = if len < 8 { "the bytes of a session: length is " } else { "the bytes of a session: checksum is " };
         assert!(error.starts_with(of), "{len}: {error}");
     }
@@ -78,7 +78,7 @@ fn g5_each_flipped_bit_is_found_by_the_checksum() {
     for at in 0..bytes.len() {
         let bit = 1 << (at % 8);
         bytes[at] ^= bit;
-        let error = generator.restore_bytes(&bytes).err().expect("an error").to_string();
+        let error = generator.restore_bytes(&bytes).expect_err("an error").to_string();
         assert!(error.starts_with("the bytes of a session: checksum is "), "byte {at}: {error}");
         assert!(error.ends_with("the file is cut short or changed, or it is no session file"), "{error}");
         bytes[at] ^= bit;

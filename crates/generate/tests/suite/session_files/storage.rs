@@ -54,7 +54,7 @@ fn g5_a_missing_folder_is_named() {
         saved.to_string().starts_with(&format!("{}: can't make a file in the folder: ", path.display())),
         "{saved}"
     );
-    let restored = generator.restore(&path).err().unwrap();
+    let restored = generator.restore(&path).unwrap_err();
     assert!(restored.to_string().starts_with(&format!("{}: can't open the file: ", path.display())), "{restored}");
     assert_eq!([saved.kind(), restored.kind()], [ErrorKind::NotFound; 2]);
     let checked = Session::check_path(&path).unwrap_err();
@@ -75,7 +75,7 @@ fn g5_a_save_that_fails_leaves_everything_as_it_was() {
     assert!(error.to_string().starts_with(&format!("{}: can't replace the file: ", path.display())), "{error}");
     assert!(matches!(error, Error::Session(SessionError::Io { .. })));
     assert_eq!((names(folder.path()), names(&path)), (vec!["a.session".to_owned()], vec!["old".to_owned()]));
-    let error = generator.restore(&path).err().unwrap();
+    let error = generator.restore(&path).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: kind is a folder, expected a file", path.display()));
 }
 
@@ -117,7 +117,7 @@ fn g5_a_file_longer_than_any_session_is_not_read() {
     let path = folder.path().join("large");
     // A terabyte without contents.
     if fs::File::create(&path).and_then(|file| file.set_len(1 << 40)).is_ok() {
-        let error = setup().generator().restore(&path).err().unwrap().to_string();
+        let error = setup().generator().restore(&path).unwrap_err().to_string();
         let wanted = format!("{}: length is 1099511627776 bytes, expected at most ", path.display());
         assert!(error.starts_with(&wanted), "{error}");
         assert!(error.ends_with("; the text is too long for the context, or the file is of another model"), "{error}");
@@ -133,6 +133,6 @@ fn g5_a_damaged_file_is_named() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[100] ^= 4;
     fs::write(&path, bytes).unwrap();
-    let error = generator.restore(&path).err().unwrap().to_string();
+    let error = generator.restore(&path).unwrap_err().to_string();
     assert!(error.starts_with(&format!("{}: checksum is ", path.display())), "{error}");
 }
