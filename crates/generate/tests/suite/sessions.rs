@@ -111,3 +111,31 @@ fn texts_are_encoded_as_parts_of_one() {
     let error = session.append_ids(&[3; 200]).unwrap_err().to_string();
     assert_eq!(error, format!("the prompt has {} tokens, the context holds 200", first.len() + 201));
 }
+
+#[test]
+fn a_text_is_kept_as_it_was_given_out() {
+    let generator = generator();
+    // "ab a€abc", with an end token at the end. The bytes of the sign are three tokens.
+    let ids = [6, 10, 12, 13, 14, 8, 2];
+    let whole = "ab a€abc";
+    let tokens = |text: &str| match text {
+        "" | "a" => 0,
+        "ab" | "ab " => 1,
+        "ab a" => 2,
+        "ab a€" | "ab a€a" | "ab a€ab" => 5,
+        _ => 6,
+    };
+    for (end, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+        let mut session = generator.session();
+        session.append("ca").unwrap();
+        let len = session.ids().len();
+        session.append_ids(&ids).unwrap();
+        session.keep_text(len, &whole[..end]).unwrap();
+        let kept = &session.ids()[len..];
+        assert_eq!(generator.tokenizer().decode(kept), &whole.as_bytes()[..end]);
+        assert_eq!(&kept[..tokens(&whole[..end])], &ids[..tokens(&whole[..end])]);
+    }
+    let mut session = generator.session();
+    session.keep_text(9, "ab").unwrap();
+    assert_eq!(session.ids(), generator.encode("ab", &Options::default()).unwrap());
+}
