@@ -89,7 +89,8 @@ fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
 }
 
 on_engines! {
-    a_full_context_forgets_the_oldest_turns_and_keeps_the_system;
+    a_full_context_forgets_the_oldest_turns_and_keeps_the_system
+    e03_a_conversation_longer_than_the_context_is_refused_with_both_numbers;
     cpu: ten_turns_have_the_prompts_of_the_whole_conversation
 }
 

@@ -78,6 +78,12 @@ fn samples_have_seeds_that_follow_each_other_and_compute_the_prompt_once() {
     }
     let error = generator.generate_ids(&request.prompt, &request.options().n(2)).unwrap_err().to_string();
     assert_eq!(error, "option n is 2, allowed: 1; generate_all and generate_batch give several replies");
+    // Without shared pages a request's own samples still share.
+    let alone = Setup { sequences: 3, prefix: false, ..Setup::default() }.generator();
+    let replies = alone.generate_all(request.prompt.clone(), &request.options().n(3)).unwrap();
+    assert_eq!(replies.iter().map(|r| r.usage.cached_tokens).collect::<Vec<_>>(), [0, 8, 8]);
+    let again = alone.generate_all(request.prompt.clone(), &request.options()).unwrap();
+    assert_eq!(again[0].usage.cached_tokens, 0);
     // Without a seed they have one that is drawn.
     let replies = generator.generate_all("ab", &Options::default().n(2).max_tokens(1)).unwrap();
     assert_eq!(replies[1].seed, replies[0].seed.wrapping_add(1));
