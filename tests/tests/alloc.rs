@@ -104,6 +104,7 @@ fn nothing_is_allocated_in_a_decode_step() {
     a_decode_step_is_one_submit_and_a_row_of_the_ring(&draft, &greedy);
     nothing_is_allocated(&target, 2, &sampling(), 1);
     nothing_is_allocated_when_pages_are_short(&draft, &greedy);
+    the_steps_of_a_beam_search_allocate_nothing(&draft);
 }
 
 /// The traffic between host and device, with four steps under way.
@@ -171,4 +172,22 @@ fn nothing_is_allocated_when_pages_are_short(file: &Path, options: &Options) {
         }
     }
     assert_eq!(count - before, own);
+}
+
+/// The results of a search are allocated, and the memory of its sequences, but nothing for each of its tokens.
+fn the_steps_of_a_beam_search_allocate_nothing(file: &Path) {
+    let open = ModelOptions::default().engine("cpu").threads(2).ctx(512).sequences(4);
+    let model = Model::open_with(file, &open).unwrap();
+    let allocations = |tokens: u64| {
+        let search = Options::default().num_beams(4).max_tokens(tokens).ignore_end(true);
+        let before = COUNT.load(Ordering::Relaxed);
+        let replies = model.generate_all("Once upon a time", &search).unwrap();
+        assert!(replies.iter().all(|reply| reply.ids.len() as u64 == tokens));
+        COUNT.load(Ordering::Relaxed) - before
+    };
+    // The plans are made ready.
+    allocations(200);
+    let [short, long] = [50, 200].map(allocations);
+    // A longer text and its pieces grow more often.
+    assert!(long < short + 30, "{short} allocations for 50 tokens, {long} for 200");
 }

@@ -14,13 +14,23 @@ pub(crate) struct Signals {
     /// Whether the current work watches `cancel`, so that a first signal does not end the program.
     watched: Arc<AtomicBool>,
     prompt: PlainPrompt,
+    ending: Arc<Mutex<Option<Ending>>>,
 }
+
+/// Work before the program ends.
+type Ending = Box<dyn FnOnce() -> Result<(), Error> + Send>;
 
 impl Signals {
     /// Starts a thread that waits for Ctrl-C, SIGTERM and SIGHUP.
     pub(crate) fn install() -> Result<Signals, Error> {
-        let signals = Signals { cancel: Arc::default(), watched: Arc::default(), prompt: PlainPrompt::default() };
+        let signals = Signals {
+            cancel: Arc::default(),
+            watched: Arc::default(),
+            prompt: PlainPrompt::default(),
+            ending: Arc::default(),
+        };
         let (cancel, watched, prompt) = (signals.cancel.clone(), signals.watched.clone(), signals.prompt.clone());
+        let ending = signals.ending.clone();
         let modes = TerminalModes::now();
         ctrlc::set_handler(move || {
             if !termination::requested() && prompt.warns() {
@@ -28,8 +38,18 @@ impl Signals {
             }
             let cancel = current(&cancel);
             if cancel.is_cancelled() || !watched.load(SeqCst) {
+                // Locked until the program has ended, so that the main thread does not do the same work.
+                let mut ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+                let ended = ending.take().map_or(Ok(()), |work| work());
                 modes.restore();
-                std::process::exit(interrupted().into());
+                let code = ended.map_or_else(
+                    |error| {
+                        error.tell();
+                        error.exit_code()
+                    },
+                    |()| interrupted(),
+                );
+                std::process::exit(code.into());
             }
             cancel.cancel();
         })?;
@@ -57,11 +77,26 @@ impl Signals {
         self.cancel().is_cancelled()
     }
 
+    /// Sets the work to do if a signal ends the program, until the guard is dropped.
+    pub(crate) fn before_end(&self, work: impl FnOnce() -> Result<(), Error> + Send + 'static) -> BeforeEnd<'_> {
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
+        BeforeEnd(&self.ending)
+    }
+
     /// Declares that the caller ends its work when the switch is turned on, until the guard is dropped. At other times,
     /// when the program waits for input or does work that can't be interrupted, the first signal ends it immediately.
     pub(crate) fn watch(&self) -> Watch<'_> {
         self.watched.store(true, SeqCst);
         Watch(&self.watched)
+    }
+}
+
+/// See [`Signals::before_end`].
+pub(crate) struct BeforeEnd<'s>(&'s Mutex<Option<Ending>>);
+
+impl Drop for BeforeEnd<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

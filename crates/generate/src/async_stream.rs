@@ -123,7 +123,7 @@ impl<E> Drop for AsyncStream<E> {
         let mut state = self.shared.lock();
         state.dropped = true;
         if let Some((output, _)) = &state.opened {
-            output.abandon();
+            output.abandon(FinishReason::Callback);
         }
         drop(state);
         self.shared.room.notify_one();

@@ -61,7 +61,7 @@ impl Request {
 pub struct BatchPiece {
     /// The index of the request.
     pub request: usize,
-    /// The index of the sample, below [`Options::n`].
+    /// The index of the sample, below [`Options::n`], or of the text of a beam search, best first.
     pub sample: usize,
     /// The piece, or the error that ended the sample. An error of the whole request comes once, with sample 0.
     pub piece: Result<Piece>,
@@ -73,6 +73,8 @@ pub struct BatchPiece {
 pub struct BatchEnd {
     /// The reason.
     pub finish: FinishReason,
+    /// The score of a text of a beam search.
+    pub score: Option<f64>,
     /// The seed of its draws.
     pub seed: u64,
     /// Its counts.
@@ -91,8 +93,8 @@ pub struct BatchStream<'r> {
 }
 
 impl Generator {
-    /// Generates all samples of a prompt ([`Options::n`]), in their order. Sample i has the seed of the options plus i. The
-    /// prompt is computed once.
+    /// Generates all samples of a prompt ([`Options::n`]), in their order, or the texts of a beam search
+    /// ([`Options::num_beams`]), best first. Sample i has the seed of the options plus i. The prompt is computed once.
     ///
     /// # Errors
     /// Like [`Generator::generate`].
@@ -122,8 +124,8 @@ impl Generator {
             let mut replies = Vec::new();
             while let Some(end) = batch.ends.remove(&(request, replies.len())) {
                 let (Piece { text, ids, .. }, logprobs) = parts.remove(&(request, replies.len())).unwrap_or_default();
-                let BatchEnd { finish, seed, usage, timings } = end;
-                replies.push(Reply { text, ids, logprobs, finish, seed, usage, timings });
+                let BatchEnd { finish, score, seed, usage, timings } = end;
+                replies.push(Reply { text, ids, logprobs, finish, score, seed, usage, timings });
             }
             replies
         };
@@ -158,6 +160,7 @@ impl Iterator for BatchStream<'_> {
             match self.batch.next()? {
                 BatchEvent::Piece(piece) => return Some(piece),
                 BatchEvent::End { request, sample, end } => drop(self.ends.insert((request, sample), end)),
+                BatchEvent::Done { .. } => {}
             }
         }
     }

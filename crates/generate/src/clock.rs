@@ -10,4 +10,4 @@ pub(crate) fn now() -> std::time::Instant {
 pub(crate) use tests::now;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

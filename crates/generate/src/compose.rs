@@ -84,6 +84,7 @@ impl Scheduler {
             let (left, ends) = match &s.goal {
                 Goal::Draw(draw) => (draw.limit - s.draws, draw.ends.as_slice()),
                 Goal::Logits => (0, &[][..]),
+                Goal::Score(_) => (u64::MAX, &[][..]),
             };
             runner.admit(slot, s.fed, left, ends)?;
             s.begun = true;
@@ -103,7 +104,8 @@ impl Scheduler {
             }
             // Logits that were given before a preemption are not computed again.
             Goal::Logits if s.fed >= s.given => (LogitWish::All, Wish::Logits, None),
-            Goal::Draw(_) | Goal::Logits => (LogitWish::None, Wish::Nothing, None),
+            Goal::Score(scoring) if whole => (LogitWish::Last, Wish::Scores, Some(scoring.sampler.as_slice())),
+            Goal::Draw(_) | Goal::Logits | Goal::Score(_) => (LogitWish::None, Wish::Nothing, None),
         };
         let tokens = if fresh == 0 { &[LAST][..] } else { &s.tokens[s.fed..s.fed + rows] };
         if let Some(copy) = s.copy {

@@ -202,12 +202,7 @@ impl Generator {
         o.check()?;
         o.one_sample()?;
         let vocab = self.graph.config.vocab;
-        if let Some(id) = o.stop_ids.iter().find(|id| **id as usize >= vocab) {
-            let allowed = format!("ids below {vocab}, the size of the vocabulary");
-            return Err(Error::Option { option: "stop_ids", value: id.to_string(), allowed });
-        }
-        let mut ends: Vec<u32> = if o.ignore_end { Vec::new() } else { self.tokenizer.end_tokens().to_vec() };
-        ends.extend_from_slice(&o.stop_ids);
+        let ends = self.ends(&o)?;
         let chain = chain(&o, &ends, vocab)?;
         let seed = o.seed.unwrap_or_else(drawn_seed);
         let mut sampler = Vec::new();
@@ -231,8 +226,22 @@ impl Generator {
         };
         let mut ids = Vec::new();
         reserve(&mut ids, limit as usize, "the tokens of the text")?;
-        let handle = self.start(prompt, Goal::Draw(Box::new(draw)), vec![self.chunk], Vec::new(), salt, &o)?;
+        let usage = Usage { prompt_tokens: prompt.len() as u64, ..Usage::default() };
+        let output = Output::new(usage, Vec::new(), None);
+        let (reach, goal) = (prompt.len() + limit as usize, Goal::Draw(Box::new(draw)));
+        let handle = self.start(Start { ids: prompt, reach, goal, chunks: vec![self.chunk], output }, salt, &o)?;
         Ok(Stream::new(handle, seed, ids))
+    }
+
+    /// The tokens that end a text with these options, which are resolved.
+    pub(crate) fn ends(&self, o: &Options) -> Result<Vec<u32>> {
+        let vocab = self.graph.config.vocab;
+        if let Some(id) = o.stop_ids.iter().find(|id| **id as usize >= vocab) {
+            let allowed = format!("ids below {vocab}, the size of the vocabulary");
+            return Err(Error::Option { option: "stop_ids", value: id.to_string(), allowed });
+        }
+        let own = if o.ignore_end { &[] } else { self.tokenizer.end_tokens() };
+        Ok([own, &o.stop_ids].concat())
     }
 
     /// Computes the logits of every position of `ids`, f32 [ids, vocabulary]. `chunks` limits the tokens of each step;
@@ -248,7 +257,10 @@ impl Generator {
         let mut values = Vec::new();
         reserve(&mut values, ids.len().saturating_mul(self.graph.config.vocab), "logits")?;
         let o = Options::default();
-        let handle = self.start(ids, Goal::Logits, chunks.to_vec(), values, self.salt(&o, None), &o)?;
+        let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
+        let output = Output::new(usage, values, None);
+        let start = Start { ids, reach: ids.len(), goal: Goal::Logits, chunks: chunks.to_vec(), output };
+        let handle = self.start(start, self.salt(&o, None), &o)?;
         handle.wait()?;
         Ok(std::mem::take(&mut handle.output().lock().logits))
     }
@@ -344,27 +356,25 @@ impl Generator {
         self.salts.private()
     }
 
-    fn start(
-        &self,
-        ids: &[u32],
-        goal: Goal,
-        chunks: Vec<usize>,
-        logits: Vec<f32>,
-        salt: Salt,
-        o: &Options,
-    ) -> Result<Handle> {
+    /// The largest number of prompt tokens of a sequence in one step.
+    pub(crate) fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// Adds a sequence, with the deadline and the switch of options that are resolved.
+    pub(crate) fn start(&self, start: Start<'_>, salt: Salt, o: &Options) -> Result<Handle> {
+        let Start { ids, reach, goal, chunks, output } = start;
         // The time spent waiting for steps of other callers counts.
         let deadline = o.deadline.and_then(|d| clock::now().checked_add(d));
-        let (draws, ended) = match &goal {
-            Goal::Draw(draw) => (draw.limit as usize, draw.has_no_room().then_some(draw.at_limit)),
-            Goal::Logits => (0, None),
+        let ended = match &goal {
+            Goal::Draw(draw) => draw.has_no_room().then_some(draw.at_limit),
+            Goal::Logits | Goal::Score(_) => None,
         };
-        let reach = ids.len().saturating_add(draws);
         let mut tokens = Vec::new();
         reserve(&mut tokens, reach, "the tokens of a sequence")?;
         tokens.extend_from_slice(ids);
-        let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
-        let output = Arc::new(Output::new(usage, logits));
+        let output = Arc::new(output);
+        let counts = goal.counts();
         let sequence = |id| Sequence {
             id,
             tokens,
@@ -380,7 +390,7 @@ impl Generator {
             salt,
             private: !self.config.prefix,
             looked_up: false,
-            counted: false,
+            counted: !counts,
             offered: 0,
             reach,
             chunks,
@@ -397,6 +407,17 @@ impl Generator {
         }
         Ok(Handle::new(self.shared.clone(), output))
     }
+}
+
+/// A sequence that begins.
+pub(crate) struct Start<'i> {
+    /// The tokens of its prompt.
+    pub ids: &'i [u32],
+    /// The largest number of tokens that it can have.
+    pub reach: usize,
+    pub goal: Goal,
+    pub chunks: Vec<usize>,
+    pub output: Output,
 }
 
 /// A random seed of 32 bits, short enough to be typed.

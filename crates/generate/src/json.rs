@@ -52,6 +52,12 @@ struct OptionsForm {
     #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    num_beams: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    early_stopping: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     logprobs: Option<u32>,
     #[serde(skip_serializing_if = "is_default")]
     special: bool,
@@ -96,6 +102,8 @@ struct ReplyForm {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     logprobs: Vec<TokenScore>,
     finish: FinishReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
     seed: u64,
     usage: Usage,
     timings: Timings,

@@ -8,6 +8,7 @@ mod admission;
 #[cfg(feature = "async")]
 mod async_stream;
 mod batch;
+mod beams;
 mod clock;
 mod compose;
 mod error;
@@ -25,6 +26,7 @@ mod output;
 mod pace;
 mod prefix;
 mod profile;
+mod question;
 mod reply;
 mod request;
 mod runner;

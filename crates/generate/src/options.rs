@@ -60,6 +60,15 @@ pub struct Options {
     /// The number of samples, 1 to 64; each is a sequence of its own. [`Generator::generate_all`](crate::Generator::generate_all)
     /// and batches give several.
     pub n: Option<u32>,
+    /// The number of texts of a beam search, 1 to 8; 1: no search, tokens are drawn. A search finds the most probable texts,
+    /// by the rules of transformers. Its results come from [`Generator::generate_all`](crate::Generator::generate_all)
+    /// and from batches, best first.
+    pub num_beams: Option<u32>,
+    /// The score of a text of a beam search is the sum of its log-probabilities, divided by the number of its tokens to this
+    /// power, -10 to 10. The default is 1, the mean. A larger power prefers longer texts.
+    pub length_penalty: Option<f64>,
+    /// Ends a beam search as soon as as many texts have ended as it has beams, even if better ones could follow.
+    pub early_stopping: Option<bool>,
     /// Returns the log-probabilities of the tokens and of this number of the most probable tokens.
     pub logprobs: Option<u32>,
     /// The texts of special tokens in the prompt are encoded as special tokens.
@@ -126,6 +135,12 @@ setters! {
     seed: u64;
     /// Sets [`Options::n`](#structfield.n).
     n: u32;
+    /// Sets [`Options::num_beams`](#structfield.num_beams).
+    num_beams: u32;
+    /// Sets [`Options::length_penalty`](#structfield.length_penalty).
+    length_penalty: f64;
+    /// Sets [`Options::early_stopping`](#structfield.early_stopping).
+    early_stopping: bool;
     /// Sets [`Options::logprobs`](#structfield.logprobs).
     logprobs: u32;
     /// Sets [`Options::bos`](#structfield.bos).
@@ -298,6 +313,9 @@ impl Options {
             ignore_end: true,
             seed: Some(u64::MAX),
             n: Some(2),
+            num_beams: Some(3),
+            length_penalty: Some(0.5),
+            early_stopping: Some(true),
             logprobs: Some(4),
             special: true,
             bos: Some(false),

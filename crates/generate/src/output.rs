@@ -1,20 +1,21 @@
 //! The state of a sequence that its handle and the scheduler share.
 
+use crate::question::Question;
 use crate::{Error, FinishReason, Piece, Result, Timings, Usage};
 use inkstone_compute::KEPT;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// A sequence with this number of unread pieces is skipped.
-const FULL: usize = 64;
+pub(crate) const FULL: usize = 64;
 
 /// The output of a sequence, which the scheduler writes and the handle reads.
 #[derive(Debug)]
 pub(crate) struct Output {
     state: Mutex<State>,
-    abandoned: AtomicBool,
+    /// The reason why its reader wants nothing more.
+    abandoned: OnceLock<FinishReason>,
 }
 
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct State {
     pub pieces: VecDeque<Piece>,
     /// The logits of every fed token, if they are requested.
     pub logits: Vec<f32>,
+    /// The question that the sequence answers, if it answers questions.
+    pub question: Option<Question>,
     pub finish: Option<FinishReason>,
     pub error: Option<Arc<Error>>,
     pub usage: Usage,
@@ -33,11 +36,12 @@ pub(crate) struct State {
 
 impl Output {
     /// An empty output. `logits` has enough capacity for the requested logits.
-    pub fn new(usage: Usage, logits: Vec<f32>) -> Output {
+    pub fn new(usage: Usage, logits: Vec<f32>, question: Option<Question>) -> Output {
         let state = State {
             // Together with the steps under way: no step waits for memory.
             pieces: VecDeque::with_capacity(FULL + KEPT),
             logits,
+            question,
             finish: None,
             error: None,
             usage,
@@ -46,7 +50,7 @@ impl Output {
             last: None,
             ended: None,
         };
-        Output { state: Mutex::new(state), abandoned: AtomicBool::new(false) }
+        Output { state: Mutex::new(state), abandoned: OnceLock::new() }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -55,22 +59,23 @@ impl Output {
 
     /// Marks an output whose reader wants nothing more: no further piece is added, and its sequence ends before the next
     /// step.
-    pub fn abandon(&self) {
+    pub fn abandon(&self, reason: FinishReason) {
         // Under the lock, so that a token that is being added comes before or not at all.
         let _state = self.lock();
-        self.abandoned.store(true, Ordering::Relaxed);
+        self.abandoned.get_or_init(|| reason);
     }
 
-    /// Whether its reader wants nothing more.
-    pub fn is_abandoned(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed)
+    /// The reason why its reader wants nothing more, if so.
+    pub fn abandoned(&self) -> Option<FinishReason> {
+        self.abandoned.get().copied()
     }
 }
 
 impl State {
-    /// Whether the handle can take a piece or the end.
+    /// Whether the handle can take a piece, an answer or the end.
     pub fn is_ready(&self) -> bool {
-        !self.pieces.is_empty() || self.finish.is_some()
+        let answered = self.question.as_ref().is_some_and(Question::is_answered);
+        answered || !self.pieces.is_empty() || self.finish.is_some()
     }
 
     /// Whether too many pieces are unread, with this number of further ones to come.

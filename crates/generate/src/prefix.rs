@@ -49,7 +49,7 @@ impl Scheduler {
     /// computed it, or a step behind the end may compute it again. Nor are tokens in a page whose copy was not launched.
     pub(crate) fn offer_all(&mut self, slot: usize) {
         let Some(s) = self.running[slot].as_ref().filter(|s| s.begun && s.copy.is_none()) else { return };
-        let drawn = s.tokens.len() > s.prompt;
+        let drawn = matches!(s.goal, Goal::Draw(_)) && s.tokens.len() > s.prompt;
         let tokens = s.fed.min(s.tokens.len() - usize::from(drawn));
         self.offer(slot, tokens);
     }
@@ -96,6 +96,6 @@ impl Scheduler {
 impl Sequence {
     /// Whether it shares pages with other sequences.
     pub fn shares(&self) -> bool {
-        matches!(self.goal, Goal::Draw(_))
+        !matches!(self.goal, Goal::Logits)
     }
 }

@@ -162,7 +162,9 @@ pub struct Reply {
     pub logprobs: Vec<TokenScore>,
     /// The reason why it ended.
     pub finish: FinishReason,
-    /// The seed of the draws. The same request with this seed produces the same tokens.
+    /// The score of the text, if a beam search found it ([`Options::num_beams`](crate::Options::num_beams)).
+    pub score: Option<f64>,
+    /// The seed of the draws, 0 for a beam search. The same request with this seed produces the same tokens.
     pub seed: u64,
     /// Counts.
     pub usage: Usage,

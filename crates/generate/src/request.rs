@@ -69,7 +69,7 @@ impl Options {
             ($($field:ident)+) => { $(o.$field = o.$field.or_else(|| other.$field.clone());)+ };
         }
         first!(temperature top_k top_p typical_p min_p repeat_penalty repeat_last_n frequency_penalty presence_penalty);
-        first!(no_repeat_ngram max_tokens seed n logprobs bos deadline cancel cache_salt);
+        first!(no_repeat_ngram max_tokens seed n num_beams length_penalty early_stopping logprobs bos deadline cancel cache_salt);
         o.logit_bias.extend_from_slice(&other.logit_bias);
         o.banned.extend_from_slice(&other.banned);
         o.stop.extend_from_slice(&other.stop);
@@ -117,10 +117,11 @@ impl Options {
 
     /// Checks that a request that gives one reply asks for one.
     pub(crate) fn one_sample(&self) -> Result<()> {
-        let allowed = || "1; generate_all and generate_batch give several samples".to_owned();
-        match self.samples()? {
-            1 => Ok(()),
-            n => Err(Error::Option { option: "n", value: n.to_string(), allowed: allowed() }),
+        let allowed = || "1; generate_all and generate_batch give several replies".to_owned();
+        match (self.samples()?, self.beams()?) {
+            (1, 1) => Ok(()),
+            (1, beams) => Err(Error::Option { option: "num_beams", value: beams.to_string(), allowed: allowed() }),
+            (n, _) => Err(Error::Option { option: "n", value: n.to_string(), allowed: allowed() }),
         }
     }
 

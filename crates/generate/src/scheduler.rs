@@ -6,7 +6,7 @@ use crate::metrics::Metrics;
 use crate::output::Output;
 use crate::pace::{Pace, Rows};
 use crate::runner::Runner;
-use crate::sequence::Sequence;
+use crate::sequence::{Sequence, Taken};
 use crate::{Error, PlanTimes, Result, clock};
 use inkstone_kvcache::{PageCopy, Pool, PrefixTree};
 use inkstone_tensor::step::SEQS;
@@ -107,6 +107,7 @@ impl Scheduler {
             return Err(Error::Shared(error.clone()));
         }
         self.sweep();
+        self.take_questions();
         self.admit();
         self.queued.store(self.waiting.len(), Ordering::Relaxed);
         // A step with several windows lands before anything else is launched.
@@ -197,13 +198,15 @@ impl Scheduler {
             let Some(s) = self.running[part.slot].as_mut().filter(|s| s.id == part.id) else { continue };
             s.flights -= 1;
             s.given += part.logits.len();
-            let before = s.tokens.len();
             let ended = match part.draws {
-                true => s.take(&self.runner.drawn(&flight, i), &self.tokenizer),
+                true => {
+                    let taken = s.take(&self.runner.drawn(&flight, i), &self.tokenizer);
+                    self.counts.generation_tokens += u64::from(taken != Taken::Dropped);
+                    taken != Taken::More
+                }
                 // Otherwise it is a prompt: its logits are requested, or no token is drawn after it.
                 false => part.whole && s.ends_with_its_prompt(),
             };
-            self.counts.generation_tokens += (s.tokens.len() - before) as u64;
             let known = s.tokens.len() - 1;
             if ended {
                 self.free(part.slot);
@@ -246,7 +249,7 @@ impl Scheduler {
 
     /// Counts a sequence that has ended.
     pub(crate) fn ended(&mut self, s: &Sequence) {
-        if let Some(reason) = s.output.lock().finish {
+        if let Some(reason) = s.output.lock().finish.filter(|_| s.goal.counts()) {
             self.counts.ended(reason);
         }
         if s.private {

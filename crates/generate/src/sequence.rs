@@ -2,6 +2,7 @@
 
 use crate::flight::Drawn;
 use crate::output::Output;
+use crate::question::{IDLE, Scoring};
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece, clock};
 use inkstone_kvcache::{PageCopy, PageTable, Salt};
@@ -15,6 +16,19 @@ pub(crate) enum Goal {
     Draw(Box<Draw>),
     /// To compute the logits of every position of the prompt.
     Logits,
+    /// To compute which tokens are probable behind texts that the reader sets.
+    Score(Box<Scoring>),
+}
+
+/// The effect of a drawn token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The reader has it, and the sequence goes on.
+    More,
+    /// The reader has it, and the sequence has ended.
+    Last,
+    /// The sequence has ended without it.
+    Dropped,
 }
 
 /// The parameters and state of drawing tokens.
@@ -103,18 +117,26 @@ impl Sequence {
         let more = match &self.goal {
             _ if self.fresh() > 0 => true,
             Goal::Draw(draw) => self.draws < draw.limit,
-            Goal::Logits => false,
+            Goal::Logits | Goal::Score(_) => false,
         };
         more && !self.is_full()
     }
 
     /// Whether it waits for its reader, with no step under way.
     pub fn is_behind(&self) -> bool {
-        self.flights == 0 && self.is_full()
+        let waits = match &self.goal {
+            Goal::Score(scoring) => !scoring.asked && scoring.idle >= IDLE,
+            _ => self.is_full(),
+        };
+        self.flights == 0 && waits
     }
 
-    /// Whether too many pieces are unread, or will be when the launched steps have landed.
+    /// Whether too many pieces are unread, or will be when the launched steps have landed; or whether no question is
+    /// asked.
     pub fn is_full(&self) -> bool {
+        if let Goal::Score(scoring) = &self.goal {
+            return !scoring.asked;
+        }
         let output = self.output.lock();
         output.is_full(self.draws.saturating_sub(output.usage.completion_tokens) as usize)
     }
@@ -124,27 +146,31 @@ impl Sequence {
         if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return Some(FinishReason::Cancelled);
         }
-        if self.output.is_abandoned() {
-            return Some(FinishReason::Callback);
+        if let Some(reason) = self.output.abandoned() {
+            return Some(reason);
         }
         self.deadline.filter(|d| clock::now() >= *d).map(|_| FinishReason::Deadline)
     }
 
-    /// Processes a drawn token. Returns true if the sequence has ended.
-    pub fn take(&mut self, drawn: &Drawn, tokenizer: &Tokenizer) -> bool {
-        let Goal::Draw(draw) = &mut self.goal else { return true };
+    /// Processes a drawn token.
+    pub fn take(&mut self, drawn: &Drawn, tokenizer: &Tokenizer) -> Taken {
+        let draw = match &mut self.goal {
+            Goal::Draw(draw) => draw,
+            Goal::Score(scoring) => return Sequence::answer(scoring, &self.output, drawn),
+            Goal::Logits => return Taken::Dropped,
+        };
         // One lock for the token and all its effects, so that readers see all of them or none.
         let mut output = self.output.lock();
-        if self.output.is_abandoned() {
-            output.end(FinishReason::Callback, &draw.rest());
-            return true;
+        if let Some(reason) = self.output.abandoned() {
+            output.end(reason, &draw.rest());
+            return Taken::Dropped;
         }
         let index = output.usage.completion_tokens;
         let id = match drawn.token(index) {
             Ok(id) => id,
             Err(error) => {
                 output.fail(Arc::new(error), &draw.rest());
-                return true;
+                return Taken::Dropped;
             }
         };
         output.drew();
@@ -165,10 +191,9 @@ impl Sequence {
         };
         piece.text.push_str(draw.decoder.push(&draw.bytes));
         output.pieces.push_back(piece);
-        if let Some(finish) = finish {
-            output.end(finish, &draw.rest());
-        }
-        finish.is_some()
+        let Some(finish) = finish else { return Taken::More };
+        output.end(finish, &draw.rest());
+        Taken::Last
     }
 
     /// Ends a sequence that draws nothing, because its whole prompt has been computed. Returns true if it has ended.
@@ -176,6 +201,7 @@ impl Sequence {
         let ends = match &self.goal {
             Goal::Draw(draw) => draw.limit == 0,
             Goal::Logits => true,
+            Goal::Score(_) => false,
         };
         if ends {
             self.end(FinishReason::Length);
@@ -197,10 +223,15 @@ impl Sequence {
 }
 
 impl Goal {
+    /// Whether its sequence counts as a request.
+    pub fn counts(&self) -> bool {
+        !matches!(self, Goal::Score(scoring) if !scoring.counts)
+    }
+
     fn rest(&mut self) -> String {
         match self {
             Goal::Draw(draw) => draw.rest(),
-            Goal::Logits => String::new(),
+            Goal::Logits | Goal::Score(_) => String::new(),
         }
     }
 }

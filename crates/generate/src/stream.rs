@@ -22,7 +22,7 @@ impl Handle {
     }
 
     /// Runs a step for all sequences, unless this sequence already has a result.
-    fn step(&self) {
+    pub fn step(&self) {
         self.shared.turn().step_for(&self.output);
     }
 
@@ -43,9 +43,9 @@ impl Handle {
     }
 
     /// Ends the sequence at the request of the caller. Does not wait for a step.
-    fn end(&self) {
+    pub fn end(&self, reason: FinishReason) {
         if self.output.lock().finish.is_none() {
-            self.output.abandon();
+            self.output.abandon(reason);
             self.shared.notify();
         }
     }
@@ -53,12 +53,12 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.end();
+        self.end(FinishReason::Callback);
     }
 }
 
 /// The error itself if it belongs only to this sequence, else an error shared by all.
-fn unshared(error: Arc<Error>) -> Error {
+pub(crate) fn unshared(error: Arc<Error>) -> Error {
     Arc::try_unwrap(error).unwrap_or_else(Error::Shared)
 }
 
@@ -105,7 +105,7 @@ impl Stream {
 
     /// Ends the generation. Pieces that were generated but not taken can still be taken.
     pub fn stop(&self) {
-        self.handle.end();
+        self.handle.end(FinishReason::Callback);
     }
 
     /// The output of its sequence.
@@ -138,7 +138,16 @@ impl Stream {
         let finish = self.finish().filter(|_| !cut).unwrap_or(FinishReason::Callback);
         let usage = Usage { completion_tokens: self.ids.len() as u64, ..self.usage() };
         let timings = self.timings();
-        Ok(Reply { text, logprobs, finish, seed: self.seed, usage, timings, ids: std::mem::take(&mut self.ids) })
+        Ok(Reply {
+            text,
+            logprobs,
+            finish,
+            score: None,
+            seed: self.seed,
+            usage,
+            timings,
+            ids: std::mem::take(&mut self.ids),
+        })
     }
 }
 

@@ -97,7 +97,8 @@ impl Model {
     }
 }
 
-fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
+/// The options with the stop texts of a template.
+pub(crate) fn with_stops(template: &ChatTemplate, options: &Options) -> Options {
     template.stops().iter().fold(options.clone(), |options, text| options.stop(*text))
 }
 

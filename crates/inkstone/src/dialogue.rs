@@ -1,12 +1,16 @@
 //! A conversation of several turns.
 
-use crate::chat::{is_too_long, template_limits, with_time_left};
+mod saved;
+
+use crate::chat::{is_too_long, template_limits, with_stops, with_time_left};
 use crate::{Model, Result};
-use inkstone_generate::{Limit, Options, Stream};
+use inkstone_generate::{Limit, Options, Session, Stream};
 use inkstone_text::{ChatTemplate, Conversation, Message};
 use std::time::Instant;
 
-/// A conversation with a model. It keeps the messages, and drops the oldest turns when the context is full.
+/// A conversation with a model. It keeps the messages, and drops the oldest turns when the context is full. Each turn
+/// computes only what the conversation has not in common with earlier turns. [`Dialogue::save`] and [`Dialogue::restore`]
+/// keep it in a file.
 ///
 /// ```no_run
 /// # use inkstone::{Dialogue, Model, Options};
@@ -25,6 +29,8 @@ pub struct Dialogue {
     model: Model,
     template: ChatTemplate,
     messages: Vec<Message>,
+    /// The tokens of the last prompt. If the conversation was restored, only the requests of this session find its rows.
+    session: Session,
 }
 
 /// A question with its answer.
@@ -41,7 +47,7 @@ pub struct Turn {
 impl Dialogue {
     /// An empty conversation with a model. The dialogue keeps a handle of the model.
     pub fn new(model: &Model, template: ChatTemplate) -> Dialogue {
-        Dialogue { model: model.clone(), template, messages: Vec::new() }
+        Dialogue { model: model.clone(), template, messages: Vec::new(), session: model.session() }
     }
 
     /// The messages that have not been dropped.
@@ -99,8 +105,13 @@ impl Dialogue {
     /// # Errors
     /// Like [`Model::chat_ids`].
     pub fn tokens(&self, options: &Options) -> Result<usize> {
+        Ok(self.ids(options)?.len())
+    }
+
+    /// The tokens of the conversation so far.
+    fn ids(&self, options: &Options) -> Result<Vec<u32>> {
         let conversation = Conversation::new(self.messages.clone()).answer(false);
-        Ok(self.model.chat_ids(&self.template, &conversation, options)?.len())
+        self.model.chat_ids(&self.template, &conversation, options)
     }
 
     /// Adds the answer of the model, which may be incomplete if it was stopped.
@@ -160,7 +171,10 @@ impl Dialogue {
         }
         let prompt = prompt?;
         self.messages.drain(first..starts[forgotten]);
-        let stream = self.model.answer_ids(&self.template, &prompt, &with_time_left(options, start))?;
+        // The cache holds the rows of the tokens that both prompts begin with.
+        self.session.reset();
+        self.session.append_ids(&prompt)?;
+        let stream = self.session.draft(&with_stops(&self.template, &with_time_left(options, start)))?;
         Ok(Turn { stream, prompt, forgotten })
     }
 

@@ -29,6 +29,14 @@ pub enum Error {
         /// The values that are allowed.
         allowed: String,
     },
+    /// The file of a session has no messages.
+    #[error("{file}: the session has no conversation: {reason}")]
+    NoConversation {
+        /// Path.
+        file: String,
+        /// What its bytes are instead.
+        reason: String,
+    },
     /// The context does not fit in memory.
     #[error(
         "a context of {context} tokens needs {bytes} bytes of cache, {free} bytes are free; the largest that fits has \
@@ -73,6 +81,7 @@ impl Error {
             Error::Generate(error) => error.kind(),
             Error::Engine(error) => error.kind(),
             Error::Option { .. } => ErrorKind::InvalidRequest,
+            Error::NoConversation { .. } => ErrorKind::Unsupported,
             Error::ContextMemory { .. } => ErrorKind::OutOfMemory,
         }
     }

@@ -133,7 +133,19 @@ impl Model {
         Ok(self.0.generator.stream_ids(prompt, options)?)
     }
 
-    /// Generates all samples of a prompt ([`Options::n`]), in their order. Sample i has the seed of the options plus i.
+    /// Generates all samples of a prompt ([`Options::n`]), in their order, or the texts of a beam search
+    /// ([`Options::num_beams`]), best first. Sample i has the seed of the options plus i.
+    ///
+    /// ```no_run
+    /// use inkstone::{Model, Options};
+    ///
+    /// let model = Model::open("model.gguf")?;
+    /// let search = Options::default().num_beams(4).max_tokens(40);
+    /// for reply in model.generate_all("Once upon a time", &search)? {
+    ///     println!("{:?}: {}", reply.score, reply.text);
+    /// }
+    /// # Ok::<(), inkstone::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Like [`Model::generate`].

@@ -1,7 +1,7 @@
 //! Conversations with the shipped model.
 
 use inkstone::text::Encode;
-use inkstone::{ChatTemplate, Conversation, Dialogue, Message, Model, ModelOptions, Options};
+use inkstone::{BatchEvent, ChatTemplate, Conversation, Dialogue, Message, Model, ModelOptions, Options};
 use inkstone_tests::on_engines;
 
 fn model(engine: &str, context: u32) -> Model {
@@ -42,6 +42,28 @@ fn ten_turns_have_the_prompts_of_the_whole_conversation(engine: &str) {
     assert_eq!(dialogue.messages(), said);
 }
 
+fn e03_a_conversation_longer_than_the_context_is_refused_with_both_numbers(engine: &str) {
+    let model = model(engine, 64);
+    let options = Options::default().temperature(0.0).max_tokens(4);
+    let long = "a question about a fox and a key ".repeat(20);
+    let messages = [Message::system("Be kind."), Message::user(&*long)];
+    let template = model.chat_template().unwrap();
+    let tokens = model.chat_ids(&template, &Conversation::new(messages.to_vec()), &options).unwrap().len();
+    let message = format!("the prompt has {tokens} tokens, the context holds 64");
+    assert_eq!(model.chat(&messages, &options).unwrap_err().to_string(), message);
+    let mut batch = model.batch();
+    batch.add(0, &model.chat_request(&messages, &options).unwrap()).unwrap();
+    let Some(BatchEvent::Piece(piece)) = batch.next() else { panic!("an error") };
+    assert_eq!(piece.piece.unwrap_err().to_string(), message);
+    // A dialogue forgets turns, but not the question itself.
+    let mut dialogue = Dialogue::new(&model, template);
+    dialogue.set_system(Some("Be kind."));
+    let error = dialogue.ask(&long, &options).map(|turn| turn.prompt).unwrap_err();
+    assert_eq!(error.to_string(), message);
+    let mut turn = dialogue.ask("Who?", &options).unwrap();
+    assert!(turn.stream.all(|piece| piece.is_ok()));
+}
+
 fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
     let model = model(engine, 96);
     let options = Options::default().temperature(0.0).max_tokens(8);
@@ -67,7 +89,8 @@ fn a_full_context_forgets_the_oldest_turns_and_keeps_the_system(engine: &str) {
 }
 
 on_engines! {
-    a_full_context_forgets_the_oldest_turns_and_keeps_the_system;
+    a_full_context_forgets_the_oldest_turns_and_keeps_the_system
+    e03_a_conversation_longer_than_the_context_is_refused_with_both_numbers;
     cpu: ten_turns_have_the_prompts_of_the_whole_conversation
 }
 

@@ -3,7 +3,7 @@
 
 use inkstone::compute::EngineOptions;
 use inkstone::kvcache::Format;
-use inkstone::{Model, ModelOptions};
+use inkstone::{Model, ModelOptions, Options, Request};
 use inkstone_engine_cpu::{Cpu, Set};
 use inkstone_tests::{Subject, assert_same_bits, assets, encoded, relative_l2, with_buckets};
 use std::sync::Arc;
@@ -69,4 +69,24 @@ fn with_encoded_activations_the_definitions_give_the_same_logits() {
         "{distance:.1e} from the definitions with encoded activations, which are {of_plain:.1e} from those without"
     );
     assert!(distance < of_plain / 4.0, "{distance:.1e}, and without the encoding {of_plain:.1e}");
+}
+
+/// The head computes at most two rows at once, so that five prompts that end in a step have three windows.
+#[test]
+fn first_draws_in_each_window_of_a_step_have_their_own_scores() {
+    let subject = Subject::arch("llama");
+    let options = ModelOptions::default().ctx(64).sequences(5);
+    let prompts: Vec<&[u32]> = (0..5).map(|i| &subject.ids[i..2 * i + 1]).collect();
+    let draws = |seed| Options::default().seed(seed).max_tokens(4).ignore_end(true).logprobs(5);
+    let requests: Vec<Request> =
+        prompts.iter().zip(0..).map(|(prompt, seed)| Request::new(*prompt, draws(seed))).collect();
+    let model = subject.open(&with_buckets(&[64], &[1, 2]), "f32", &options);
+    let replies = model.generate_batch(&requests);
+    assert_eq!(model.metrics().steps, 4, "all prompts end in the first step");
+    let whole = subject.open("cpu", "f32", &options.prefix(false));
+    for ((replies, prompt), seed) in replies.into_iter().zip(prompts).zip(0..) {
+        let wanted = whole.generate_ids(prompt, &draws(seed)).unwrap();
+        let found = &replies.unwrap()[0];
+        assert_eq!((&found.ids, &found.logprobs), (&wanted.ids, &wanted.logprobs), "seed {seed}");
+    }
 }

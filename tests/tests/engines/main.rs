@@ -13,6 +13,7 @@ mod invariance;
 mod memory;
 mod plan;
 mod scheduler;
+mod shared_pages;
 mod step_by_step;
 mod streaming;
 mod threads;

@@ -1,6 +1,7 @@
 //! The models of stories: teacher forcing against float64, and stories.
 
 use inkstone::kvcache::Format;
+use inkstone::tensor::sampling::log_probs;
 use inkstone::{Defaults, FinishReason, Model, ModelOptions, Options};
 use inkstone_tests::{arg_max, assets, encoded, json, nats, on_engines, oracle};
 use serde::Deserialize;
@@ -13,6 +14,23 @@ struct Golden {
     target_nats_per_token_held_out: f64,
     draft_nats_per_token_held_out: f64,
     q4_nats_per_token_held_out: f64,
+    beams: Vec<Beams>,
+}
+
+#[derive(Deserialize)]
+struct Beams {
+    prompt_ids: Vec<u32>,
+    num_beams: u32,
+    max_new_tokens: u64,
+    length_penalty: f64,
+    early_stopping: bool,
+    hypotheses: Vec<Hypothesis>,
+}
+
+#[derive(Deserialize)]
+struct Hypothesis {
+    ids: Vec<u32>,
+    score: f64,
 }
 
 #[derive(Deserialize)]
@@ -115,6 +133,37 @@ fn the_target_agrees_with_float64(engine: &str) {
     held_out(&model, &golden.held_out, |d| d.target, golden.target_nats_per_token_held_out, &bounds);
 }
 
+/// The score of a text by the logits of the model.
+fn score(model: &Model, prompt: &[u32], ids: &[u32], length_penalty: f64) -> f64 {
+    let logits = model.logits(&[prompt, ids].concat(), None).unwrap();
+    let rows = logits.chunks(model.graph().config.vocab).skip(prompt.len() - 1);
+    let sum: f64 = rows.zip(ids).map(|(row, id)| f64::from(log_probs(row, *id, 0).unwrap().token as f32)).sum();
+    sum / (ids.len() as f64).powf(length_penalty)
+}
+
+/// An engine with rounded activations may find other texts, but they must be as good.
+fn beam_searches_agree_with_transformers(engine: &str) {
+    let golden: Golden = json(&oracle("story/golden.json"));
+    let model = open(engine, assets("story-5m-q8_0.gguf"));
+    for (i, b) in golden.beams.iter().enumerate() {
+        let options = Options::default().num_beams(b.num_beams).max_tokens(b.max_new_tokens);
+        let options = options.length_penalty(b.length_penalty).early_stopping(b.early_stopping);
+        let replies = model.generate_all(b.prompt_ids.clone(), &options).unwrap();
+        assert_eq!(replies.len(), b.hypotheses.len());
+        for (found, wanted) in replies.iter().zip(&b.hypotheses) {
+            let own = found.score.unwrap();
+            println!("search {i}: {own}, golden {}, the same text: {}", wanted.score, found.ids == wanted.ids);
+            assert_eq!(own, score(&model, &b.prompt_ids, &found.ids, b.length_penalty));
+            if engine == "reference" {
+                assert_eq!(found.ids, wanted.ids);
+                assert!((own - wanted.score).abs() < 1e-5 * wanted.score.abs().max(1.0));
+            } else {
+                assert!((own / wanted.score - 1.0).abs() < 0.03);
+            }
+        }
+    }
+}
+
 fn the_draft_agrees_with_float64(engine: &str) {
     let golden: Golden = json(&oracle("story/golden.json"));
     let (model, bounds) = (open(engine, assets("story-draft-q8_0.gguf")), bounds_of(engine, CPU_DRAFT));
@@ -151,6 +200,7 @@ fn the_draft_goes_as_far_by_definitions_that_encode_activations() {
 
 on_engines! {
     the_target_agrees_with_float64
+    beam_searches_agree_with_transformers
     the_draft_agrees_with_float64
     the_target_as_q4_k_m_agrees_with_float64
     stories_end_by_themselves

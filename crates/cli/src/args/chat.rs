@@ -11,6 +11,7 @@ const EXAMPLES: &str = "Examples:
   inkstone chat model.gguf --system \"Be brief.\"
   inkstone chat model.gguf \"What is a GGUF file?\"   one answer, then the end
   inkstone chat model.gguf \"Summarise this text.\" < report.txt
+  inkstone chat model.gguf --session talk           goes on from the file talk, and saves it
 
 A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
 no space, or is a name that `inkstone list` shows; any other argument is the message. A pipe or

@@ -9,6 +9,7 @@ const EXAMPLES: &str = "Examples:
   inkstone complete model.gguf < prompt.txt
   inkstone complete model.gguf -p \"Q: 2+2? A:\" --temp 0 --stop \"Q:\" --json
   inkstone complete model.gguf -f turns.txt --special
+  inkstone complete model.gguf \"Chapter one:\" --session book   goes on from the file book, and saves it
 
 A single argument is the model if it is an existing file, ends in .gguf, has a path separator and
 no space, or is a name that `inkstone list` shows; any other argument is the prompt. The last line

@@ -10,6 +10,9 @@ const EXAMPLES: &str = "Examples:
   inkstone explain model.gguf --rows 8   decoding with eight sequences
   inkstone explain model.gguf --prefill --isa avx2 --threads 1";
 
+/// The tokens of the first step of a long prompt. The time of a step decides how many the next one has.
+const PROMPT_ROWS: usize = 64;
+
 /// Show the steps of a model with their kernels, and why other kernels were rejected
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -17,7 +20,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     model: FileArgs,
     /// Number of sequences that decode, or of prompt tokens with --prefill [default: 1, or 64 with --prefill, as in
-    /// run]
+    /// the first step of a prompt]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::whole::<usize>(1, 0x7FFF_FFFF))]
     rows: Option<usize>,
     /// Show a step with prompt tokens instead of decoding sequences
@@ -44,10 +47,10 @@ impl ExplainArgs {
         self.model.given().map_or(Ok(ModelSource::Embedded), ModelSource::named)
     }
 
-    /// The plan to explain, where a step of a prompt has at most `chunk` tokens.
-    pub(crate) fn phase(&self, chunk: usize) -> Phase {
+    /// The plan to explain.
+    pub(crate) fn phase(&self) -> Phase {
         match self.prefill {
-            true => Phase::Prefill(self.rows.unwrap_or(chunk)),
+            true => Phase::Prefill(self.rows.unwrap_or(PROMPT_ROWS)),
             false => Phase::Decode(self.rows.unwrap_or(1)),
         }
     }

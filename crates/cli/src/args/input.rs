@@ -40,6 +40,9 @@ impl InputArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = None::<&'static str>)]
 pub(crate) struct OutputArgs {
+    /// Go on from the text or conversation in FILE, if there is one, and save it there at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
     /// Print one JSON object per piece of text; the last has finish, seed, usage and timings
     #[arg(long)]
     pub(crate) json: bool,

@@ -10,6 +10,8 @@ pub(super) struct End {
     finish: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
     seed: u64,
     usage: Usage,
     timings: Times,
@@ -34,7 +36,8 @@ pub(super) struct Whole {
 impl Whole {
     /// A reply from all its text and its end.
     pub(super) fn new(piece: Piece, end: &BatchEnd) -> Whole {
-        Whole { piece, end: End::of(Some(end.finish), None, end.seed, end.usage, end.timings) }
+        let whole = End::of(Some(end.finish), None, end.seed, end.usage, end.timings);
+        Whole { piece, end: End { score: end.score, ..whole } }
     }
 }
 
@@ -47,6 +50,6 @@ impl End {
 
     fn of(finish: Option<FinishReason>, error: Option<String>, seed: u64, usage: Usage, timings: Timings) -> End {
         let timings = Times { timings, decode_tokens_per_second: timings.decode_rate(&usage) };
-        End { finish: finish.map_or("none", FinishReason::name), error, seed, usage, timings }
+        End { finish: finish.map_or("none", FinishReason::name), error, score: None, seed, usage, timings }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn logits(args: &LogitsArgs, signals: &Signals) -> Result<(), Error> 
     if matches!(&source, ModelSource::File(model) if same_file(model, &args.out)) {
         return Err(Error::Usage(format!("--out {:?} is the model itself, allowed: another file", args.out)));
     }
-    let model = open::model(&source, open::options(&args.engine, 0), signals)?;
+    let model = open::model(&source, open::options(&args.engine), signals)?;
     // A path that can't be written is reported before the work instead of after it.
     Destination::probe(&args.out)?;
     let ids = &args.ids.0;

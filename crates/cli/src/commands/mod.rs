@@ -14,6 +14,7 @@ mod profile;
 mod prompt;
 mod results;
 pub(crate) mod run;
+mod session;
 pub(crate) mod show;
 mod table;
 pub(crate) mod template;

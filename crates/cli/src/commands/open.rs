@@ -10,9 +10,6 @@ use inkstone::{Defaults, Model, ModelOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The number of prompt tokens per step. Ctrl-C takes effect between steps.
-pub(super) const CHUNK: usize = 64;
-
 /// Opens the file of a model by its path or listed name, even if the model can't be run.
 pub(super) fn file(model: &Path) -> Result<Gguf, Error> {
     match ModelSource::named(model)? {
@@ -24,8 +21,8 @@ pub(super) fn file(model: &Path) -> Result<Gguf, Error> {
     }
 }
 
-/// The options of a model. `chunk` is the largest number of prompt tokens per step; 0: the limit of the engine.
-pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
+/// The options of a model.
+pub(super) fn options(engine: &EngineArgs) -> ModelOptions {
     let mut options = ModelOptions::default();
     options.engine = engine.engine.clone();
     options.threads = threads(engine.threads.unwrap_or(0));
@@ -36,7 +33,6 @@ pub(super) fn options(engine: &EngineArgs, chunk: usize) -> ModelOptions {
     engine.cache.set(&mut options);
     options.mmap = engine.mmap.unwrap_or(false);
     options.without_fusions.clone_from(&engine.without_fusion);
-    options.chunk = chunk;
     options.defaults = Defaults::COMMAND_LINE;
     options
 }
@@ -53,7 +49,7 @@ pub(super) fn threads(wanted: usize) -> usize {
 
 /// The model of a command that generates one text at a time.
 pub(super) fn generating(source: &ModelSource, args: &OutputArgs, signals: &Signals) -> Result<Model, Error> {
-    model(source, options(&args.engine, CHUNK).profile(args.profile).sequences(1), signals)
+    model(source, options(&args.engine).profile(args.profile).sequences(1), signals)
 }
 
 /// Opens a model, with a progress bar while it is loaded. A first Ctrl-C ends the loading.

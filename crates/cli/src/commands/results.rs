@@ -5,7 +5,7 @@ use super::table::figure;
 use crate::args::ModelSource;
 use crate::{output, terminal};
 use inkstone::compute::huge_pages;
-use inkstone::{Model, Piece, Stream, TokenScore};
+use inkstone::{Model, Piece, SessionStream, Stream, TokenScore, generate};
 use std::io::{self, Write};
 
 /// The result of a stream.
@@ -13,6 +13,24 @@ use std::io::{self, Write};
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) failure: Option<inkstone::Error>,
+}
+
+/// A generation: an iterator over its pieces, with its counts.
+pub(super) trait Generation: Iterator<Item = generate::Result<Piece>> {
+    /// The stream with the counts.
+    fn counts(&self) -> &Stream;
+}
+
+impl Generation for Stream {
+    fn counts(&self) -> &Stream {
+        self
+    }
+}
+
+impl Generation for SessionStream<'_> {
+    fn counts(&self) -> &Stream {
+        self.stream()
+    }
 }
 
 /// Writes the pieces to standard output as soon as they are generated.
@@ -40,11 +58,11 @@ impl Results {
         if self.terminal { output::print(terminal::bold(&terminal::printable(prompt)).as_bytes()) } else { Ok(()) }
     }
 
-    /// Writes all pieces of a stream, and returns its result. A failure of the model is part of the result, a failure
+    /// Writes all pieces of a generation, and returns its result. A failure of the model is part of the result, a failure
     /// of the output is an error.
-    pub(super) fn stream(&mut self, stream: &mut Stream) -> io::Result<Answer> {
+    pub(super) fn stream(&mut self, generation: &mut impl Generation) -> io::Result<Answer> {
         let mut answer = Answer::default();
-        for piece in stream.by_ref() {
+        for piece in generation.by_ref() {
             match piece {
                 Ok(piece) => {
                     answer.text.push_str(&piece.text);
@@ -56,7 +74,7 @@ impl Results {
                 }
             }
         }
-        self.end(stream, answer.failure.as_ref())?;
+        self.end(generation.counts(), answer.failure.as_ref())?;
         Ok(answer)
     }
 

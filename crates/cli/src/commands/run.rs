@@ -1,8 +1,9 @@
 //! `run`: `chat` for a model with a chat template, `complete` for raw text.
 
 use super::chat::Chat;
+use super::complete::Text;
+use super::open;
 use super::prompt::Prompt;
-use super::{complete, open};
 use crate::args::{PromptSource, RunArgs, Way};
 use crate::signals::Signals;
 use crate::{Error, input, terminal};
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     let piped = prompt == PromptSource::Stdin;
     let typed = piped && input::stdin_is_terminal();
     let prompt = Prompt::open(&prompt)?;
+    let text = Text::open(&args.special, &args.output)?;
     let chat = Chat::open(&args.dialogue, &args.output)?;
     let model = open::generating(&source, &args.output, signals)?;
     let raw = match way {
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &RunArgs, signals: &Signals) -> Result<(), Error> {
     match raw {
         Some(why) => {
             terminal::note(&format!("note: run continues the prompt as raw text ({why}), like `inkstone complete`"));
-            complete::go_on(&model, &source, prompt, &args.special, &args.output, signals)
+            text.go_on(&model, &source, prompt, signals)
         }
         None => {
             terminal::note("note: run uses the chat template of the model; --raw continues the prompt as raw text");

@@ -147,6 +147,23 @@ fn samples_are_replies_with_seeds_in_a_row() {
 }
 
 #[test]
+fn a_beam_search_gives_its_texts_with_scores_best_first() {
+    let search = json!({"prompt": "Once upon a time", "num_beams": 3, "max_tokens": 8, "length_penalty": 0.5});
+    let refused = json!({"prompt": "Once", "num_beams": 3, "seed": 1});
+    let ran = batch(&[], &[search, json!({"prompt": "Once", "max_tokens": 2}), refused]);
+    assert_eq!(ran.code, Some(1));
+    let results = results(&ran);
+    let replies = results[0]["replies"].as_array().unwrap();
+    let scores: Vec<f64> = replies.iter().map(|reply| reply["score"].as_f64().unwrap()).collect();
+    assert_eq!(scores.len(), 3);
+    assert!(scores.is_sorted_by(|a, b| a >= b) && scores.iter().all(|score| *score < 0.0), "{scores:?}");
+    assert!(replies.iter().all(|reply| reply["ids"].as_array().unwrap().len() == 8));
+    assert_ne!(replies[0]["text"], replies[1]["text"]);
+    assert_eq!(results[1]["replies"][0]["score"], json!(null));
+    assert_eq!(results[2]["error"], "option seed is 1, allowed: not set with num_beams above 1");
+}
+
+#[test]
 fn the_beginning_of_an_equal_prompt_is_found_unless_no_prefix_is_given() {
     let ids: Vec<u32> = (0..50).map(|i| 20 + i % 7).collect();
     let requests = [json!({"ids": ids, "max_tokens": 1}), json!({"ids": ids, "max_tokens": 1})];

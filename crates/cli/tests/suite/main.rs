@@ -14,5 +14,6 @@ mod interrupts;
 mod list;
 mod output;
 mod run;
+mod sessions;
 mod template;
 mod terminal;

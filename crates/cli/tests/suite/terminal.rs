@@ -453,3 +453,35 @@ fn run_on_a_terminal_is_a_conversation_for_a_model_with_a_template() {
     assert_eq!(code, 0);
     assert!(shown.contains("(the file has no chat template)"), "{shown}");
 }
+
+/// Each way to end a conversation on a terminal, with the editor and without it.
+#[cfg(unix)]
+#[test]
+fn the_end_of_a_conversation_saves_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let answer = [(PROMPT, "/set temperature 0\r"), (PROMPT, "Hello\r"), ("Shall I tell you a story?", "")];
+    type Step = (&'static str, &'static str);
+    let ends: [(&str, &[Step], i32); 6] = [
+        ("exit", &[(PROMPT, "/exit\r")], 0),
+        ("eof", &[(PROMPT, CTRL_D)], 0),
+        ("ctrl-c", &[(PROMPT, CTRL_C), (WARNING, ""), (PROMPT, CTRL_C)], 130),
+        ("term", &[(PROMPT, "\0signal 15")], 143),
+        ("hup", &[(PROMPT, "\0signal 1")], 143),
+        ("second", &[(PROMPT, "Tell me a story.\r"), ("upon", CTRL_C), (PROMPT, CTRL_D)], 0),
+    ];
+    for term in ["xterm", "dumb"] {
+        for (name, end, wanted) in ends {
+            let file = folder.path().join(format!("{term}-{name}"));
+            let chat = ["chat", "--engine", "reference", "--session", file.to_str().unwrap()];
+            let steps = [&answer[..], end].concat();
+            let Some((shown, code)) = on_terminal(&chat, &steps, &[("TERM", term)]) else { return };
+            assert_eq!(code, wanted, "{term} {name}: {shown}");
+            let messages = if name == "second" { 4 } else { 2 };
+            let steps = [(format!("messages: {messages}"), ""), (PROMPT.to_string(), CTRL_D)];
+            let steps: Vec<(&str, &str)> = steps.iter().map(|(wanted, typed)| (wanted.as_str(), *typed)).collect();
+            let (shown, code) = on_terminal(&chat, &steps, &[("TERM", term)]).unwrap();
+            assert_eq!(code, 0, "{term} {name}: {shown}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 12, "a temporary file is left");
+}

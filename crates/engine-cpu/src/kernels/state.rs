@@ -50,7 +50,7 @@ pub(super) fn sample(tile: &mut Tile) -> Result<(), StepError> {
 pub(super) fn score(tile: &mut Tile) -> Result<(), StepError> {
     let [logits, records] = [tile.ins[0], tile.ins[1]];
     for r in tile.outs[0].rows.clone() {
-        let words = Score::row(logits.row(r), records.row::<u32>(r)[0]);
+        let words = Score::row(&mut tile.scratch.sampling, logits.row(r), records.row::<u32>(r)[0]);
         tile.outs[0].row::<u32>(r).copy_from_slice(&words);
     }
     Ok(())

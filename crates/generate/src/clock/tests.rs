@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 #[path = "../../tests/suite/rig/mod.rs"]
-mod rig;
+pub(crate) mod rig;
 
 thread_local! {
     static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };

@@ -25,7 +25,8 @@ fn options_have_their_names_and_what_is_not_set_is_left_out() {
         r#"{"temperature":0.7,"top_k":40,"top_p":0.9,"typical_p":0.8,"min_p":0.05,"repeat_penalty":1.1,"repeat_last_n":64,"#,
         r#""frequency_penalty":0.1,"presence_penalty":-0.1,"no_repeat_ngram":3,"logit_bias":[[5,-1.5]],"banned":[7],"#,
         r#""min_tokens":2,"max_tokens":64,"stop":["END"],"stop_ids":[9],"ignore_end":true,"seed":18446744073709551615,"#,
-        r#""n":2,"logprobs":4,"special":true,"bos":false,"deadline_seconds":1.5,"cache_salt":"user 1","template_vars":{"enable_thinking":false},"#,
+        r#""n":2,"num_beams":3,"length_penalty":0.5,"early_stopping":true,"logprobs":4,"special":true,"bos":false,"#,
+        r#""deadline_seconds":1.5,"cache_salt":"user 1","template_vars":{"enable_thinking":false},"#,
         r#""template_limits":{"steps":1000}}"#,
     );
     assert_eq!(written(&all), names);
@@ -79,6 +80,7 @@ fn pieces_and_replies_are_as_the_program_writes_them() {
         ids: vec![7, 8],
         logprobs: vec![score],
         finish: FinishReason::Stop,
+        score: None,
         seed: 5,
         usage: Usage { prompt_tokens: 3, cached_tokens: 0, completion_tokens: 2 },
         timings: Timings::default(),
@@ -88,6 +90,8 @@ fn pieces_and_replies_are_as_the_program_writes_them() {
         r#""timings":{"prefill_seconds":0.0,"decode_seconds":0.0,"total_seconds":0.0}"#,
     );
     assert_eq!(written(&reply), format!(r#"{{"text":"é","ids":[7,8],{scores},{rest}}}"#));
+    // A text of a beam search.
+    assert!(written(&Reply { score: Some(-0.25), ..reply }).contains(r#""finish":"stop","score":-0.25,"seed":5"#));
 }
 
 #[test]

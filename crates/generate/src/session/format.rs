@@ -20,6 +20,10 @@ use crate::{Error, Result};
 
 const MAGIC: [u8; 8] = *b"INKSTATE";
 const VERSION: u32 = 1;
+/// The names of the hashes.
+const STATES: &str = "hash of the states";
+const MODEL: &str = "hash of the model";
+const NUMERICS: &str = "hash of the arithmetic";
 /// Bytes of a checksum.
 const SUM: usize = 8;
 
@@ -92,22 +96,14 @@ pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_
     file.same("first field", format!("\"{}\"", magic.escape_ascii()), format!("\"{}\"", MAGIC.escape_ascii()))?;
     let version = u32::from_le_bytes(file.array("version")?);
     file.same("version", version, VERSION)?;
-    for (field, of_model) in
-        [("engine", &model.engine), ("format of keys", &model.keys), ("format of values", &model.values)]
-    {
-        let len = u32::from_le_bytes(file.array(field)?);
-        let text = file.bytes(field, len.into())?;
-        file.same(field, String::from_utf8_lossy(text).as_ref(), of_model.as_str())?;
-    }
-    let hashes = [
-        ("hash of the states", model.states),
-        ("hash of the model", model.model),
-        ("hash of the arithmetic", model.numerics),
-    ];
-    for (field, of_model) in hashes {
-        let found = file.number(field)?;
-        file.same(field, format!("{found:016x}"), format!("{of_model:016x}"))?;
-    }
+    let engine = file.text("engine")?;
+    let formats = [file.text("format of keys")?, file.text("format of values")?];
+    let [states, of_model, numerics] = [STATES, MODEL, NUMERICS].map(|field| file.number(field));
+    file.same("engine", &engine, &model.engine)?;
+    file.same_hash(MODEL, of_model?, model.model, "the file is of another model")?;
+    file.same("formats of keys and values", formats.join(" and "), [&*model.keys, &model.values].join(" and "))?;
+    file.same_hash(STATES, states?, model.states, "the caches are laid out in another way")?;
+    file.same_hash(NUMERICS, numerics?, model.numerics, "the rows were computed with another accuracy")?;
     let words = file.list("number of tokens", 4)?.as_chunks::<4>().0;
     let mut ids = Vec::new();
     reserve(&mut ids, words.len(), "the tokens of a session")?;
@@ -152,6 +148,14 @@ impl<'b> Reader<'_, 'b> {
         self.differs(field, found.to_string().chars().take(80).collect(), expected.to_string())
     }
 
+    /// Compares a hash with that of the model. `why`: what a difference means.
+    fn same_hash(&self, field: &'static str, found: u64, expected: u64, why: &str) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        self.differs(field, format!("{found:016x}"), format!("{expected:016x}; {why}"))
+    }
+
     /// The next bytes, which are a part of a field.
     fn bytes(&mut self, field: &'static str, len: u64) -> Result<&'b [u8]> {
         let split = usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len));
@@ -166,6 +170,12 @@ impl<'b> Reader<'_, 'b> {
         let mut array = [0; N];
         array.copy_from_slice(self.bytes(field, N as u64)?);
         Ok(array)
+    }
+
+    /// A text, of which bytes that are not UTF-8 are replaced.
+    fn text(&mut self, field: &'static str) -> Result<String> {
+        let len = u32::from_le_bytes(self.array(field)?);
+        Ok(String::from_utf8_lossy(self.bytes(field, len.into())?).into_owned())
     }
 
     fn number(&mut self, field: &'static str) -> Result<u64> {

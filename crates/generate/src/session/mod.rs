@@ -12,6 +12,7 @@ mod save;
 use crate::{Flow, Generator, Options, Piece, Reply, Result, Stream};
 use home::Home;
 use inkstone_kvcache::Salt;
+use std::fmt;
 use std::sync::Arc;
 
 pub use error::SessionError;
@@ -97,6 +98,30 @@ impl Session {
         self.ids.truncate(len);
     }
 
+    /// Makes `text` the text behind the first `len` tokens, where `text` is what a generation gave out there. So it takes
+    /// back an end token and the tokens of a stop text, which are a part of the session but not of the text.
+    ///
+    /// # Errors
+    /// The tokenizer reports an error.
+    pub fn keep_text(&mut self, len: usize, text: &str) -> Result<()> {
+        let tokenizer = self.generator.tokenizer();
+        let (mut seen, mut kept, mut given) = (0, len, 0);
+        for (place, id) in self.ids.iter().enumerate().skip(len) {
+            let piece = tokenizer.piece(*id).unwrap_or_default();
+            if !text.as_bytes()[seen..].starts_with(piece) {
+                break;
+            }
+            seen += piece.len();
+            if !piece.is_empty() && text.is_char_boundary(seen) {
+                (kept, given) = (place + 1, seen);
+            }
+        }
+        self.truncate(kept);
+        // The text may end within a token.
+        let rest = &text[given..];
+        if rest.is_empty() { Ok(()) } else { self.append(rest) }
+    }
+
     /// Takes back everything.
     pub fn reset(&mut self) {
         self.ids.clear();
@@ -138,11 +163,26 @@ impl Session {
         Ok(SessionStream { stream, ids: &mut self.ids })
     }
 
+    /// Starts a generation whose pieces do not become a part of the session, for a caller that keeps the text in another
+    /// form, such as the messages of a conversation.
+    ///
+    /// # Errors
+    /// Like [`Session::stream`].
+    pub fn draft(&mut self, options: &Options) -> Result<Stream> {
+        self.start(options)
+    }
+
     fn start(&mut self, options: &Options) -> Result<Stream> {
         let salt = self.generator.salt(options, self.home.as_ref().map(|home| home.salt));
         let stream = self.generator.stream_with_salt(&self.ids, options, salt)?;
         self.salt = salt;
         Ok(stream)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("ids", &self.ids).finish_non_exhaustive()
     }
 }
 

@@ -40,6 +40,15 @@ impl Session {
         file::write(path.as_ref(), &self.to_bytes(extra)?)
     }
 
+    /// Checks a path before a model is loaded: that it is a file that can be opened, or that nothing is there, and that its
+    /// folder takes a file. So a program finds out before a long generation that [`Session::save`] will fail.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn check_path(path: impl AsRef<Path>) -> Result<()> {
+        file::check(path.as_ref())
+    }
+
     /// The bytes that [`Session::save`] writes.
     ///
     /// # Errors
@@ -72,8 +81,8 @@ impl Generator {
     /// [`Options::cache_salt`](crate::Options::cache_salt) of their requests has no effect.
     ///
     /// # Errors
-    /// [`SessionError`] with the field that differs; a token is not in the vocabulary, or the text is longer than the
-    /// context; the engine fails.
+    /// [`SessionError`] with the field that differs, also if a token is not in the vocabulary or the text is longer than
+    /// the context; the engine fails.
     pub fn restore(&self, path: impl AsRef<Path>) -> Result<(Session, Vec<u8>)> {
         let path = path.as_ref();
         let (model, paged) = (Fingerprint::of(self)?, Paged::caches(self.compiled().interface()));
@@ -93,9 +102,7 @@ impl Generator {
 
     fn restored(&self, name: &str, bytes: &[u8], model: &Fingerprint, paged: &Paged) -> Result<(Session, Vec<u8>)> {
         let contents = format::parse(name, bytes, model, paged.token_bytes())?;
-        if !contents.ids.is_empty() {
-            self.check_prompt(&contents.ids)?;
-        }
+        check_tokens(self, name, &contents.ids)?;
         let salt = self.private_salt();
         // Without shared pages no request would find the rows.
         if self.config().prefix {
@@ -107,4 +114,17 @@ impl Generator {
         let session = Session { generator: self.clone(), ids: contents.ids, salt, home };
         Ok((session, contents.extra.to_vec()))
     }
+}
+
+/// Checks the tokens of a file.
+fn check_tokens(generator: &Generator, name: &str, ids: &[u32]) -> Result<()> {
+    let (context, vocab) = (generator.config().context, generator.graph().config.vocab);
+    let (field, found, expected) = match ids.iter().position(|id| *id as usize >= vocab) {
+        _ if ids.len() > context => {
+            ("number of tokens", ids.len().to_string(), format!("at most {context}, the context"))
+        }
+        Some(place) => ("token", format!("{} at place {place}", ids[place]), format!("below {vocab}, the vocabulary")),
+        None => return Ok(()),
+    };
+    Err(SessionError::Unusable { file: name.to_owned(), field, found, expected }.into())
 }

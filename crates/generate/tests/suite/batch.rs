@@ -77,7 +77,13 @@ fn samples_have_seeds_that_follow_each_other_and_compute_the_prompt_once() {
         assert_eq!(Outcome::of(reply), wanted);
     }
     let error = generator.generate_ids(&request.prompt, &request.options().n(2)).unwrap_err().to_string();
-    assert_eq!(error, "option n is 2, allowed: 1; generate_all and generate_batch give several samples");
+    assert_eq!(error, "option n is 2, allowed: 1; generate_all and generate_batch give several replies");
+    // Without shared pages a request's own samples still share.
+    let alone = Setup { sequences: 3, prefix: false, ..Setup::default() }.generator();
+    let replies = alone.generate_all(request.prompt.clone(), &request.options().n(3)).unwrap();
+    assert_eq!(replies.iter().map(|r| r.usage.cached_tokens).collect::<Vec<_>>(), [0, 8, 8]);
+    let again = alone.generate_all(request.prompt.clone(), &request.options()).unwrap();
+    assert_eq!(again[0].usage.cached_tokens, 0);
     // Without a seed they have one that is drawn.
     let replies = generator.generate_all("ab", &Options::default().n(2).max_tokens(1)).unwrap();
     assert_eq!(replies[1].seed, replies[0].seed.wrapping_add(1));
@@ -139,12 +145,14 @@ fn requests_are_added_while_others_run() {
     loop {
         while batch.has_room() {
             let Some((number, request)) = left.next() else { break };
-            assert_eq!(batch.add(10 * number, &ask(request)).unwrap(), 1);
+            batch.add(10 * number, &ask(request)).unwrap();
             assert!(generator.metrics().running + generator.metrics().waiting <= 2);
         }
         match batch.next() {
             Some(BatchEvent::Piece(piece)) => ids.entry(piece.request).or_default().extend(piece.piece.unwrap().ids),
             Some(BatchEvent::End { request, end, .. }) => ended.push((request, end.finish)),
+            Some(BatchEvent::Done { request }) => assert_eq!(ended.last().map(|(number, _)| *number), Some(request)),
+            Some(event) => panic!("{event:?}"),
             None => break,
         }
     }
@@ -157,19 +165,18 @@ fn requests_are_added_while_others_run() {
     }
     // A batch that was empty takes requests, more of them than have room.
     for number in 0..3 {
-        assert_eq!(
-            batch.add(number, &inkstone_generate::Request::new("ab", Options::default().n(2).max_tokens(0))).unwrap(),
-            2
-        );
+        batch.add(number, &inkstone_generate::Request::new("ab", Options::default().n(2).max_tokens(0))).unwrap();
     }
     assert!(!batch.has_room());
-    let events: Vec<(usize, usize)> = std::iter::from_fn(|| batch.next())
-        .map(|event| match event {
-            BatchEvent::End { request, sample, .. } => (request, sample),
-            BatchEvent::Piece(piece) => panic!("{piece:?}"),
-        })
-        .collect();
-    assert_eq!(events.len(), 6);
+    let (mut ends, mut done) = (0, Vec::new());
+    for event in batch.by_ref() {
+        match event {
+            BatchEvent::End { .. } => ends += 1,
+            BatchEvent::Done { request } => done.push(request),
+            event => panic!("{event:?}"),
+        }
+    }
+    assert_eq!((ends, done), (6, vec![0, 1, 2]));
     assert!(batch.add(0, &inkstone_generate::Request::new("ab", Options::default().n(0))).is_err());
     assert!(batch.is_empty());
 }

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod batch;
+mod beams;
 mod callbacks;
 mod ends;
 mod failures;

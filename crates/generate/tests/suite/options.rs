@@ -75,6 +75,9 @@ fn rows() -> Vec<Row> {
         max_tokens: [Limit::Tokens(1), Limit::None, Limit::Tokens(3)], Some(LIBRARY.max_tokens);
         seed: [1u64, 2, 3], None;
         n: [1u32, 2, 3], None;
+        num_beams: [1u32, 2, 3], None;
+        length_penalty: [0.25, 0.5, 0.75], None;
+        early_stopping: [false, true, false], None;
         logprobs: [1u32, 2, 3], None;
         bos: [false, true, false], None;
         deadline: [1, 2, 3].map(Duration::from_secs), None;

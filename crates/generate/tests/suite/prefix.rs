@@ -90,7 +90,7 @@ fn prompts_that_arrive_together_compute_what_they_share_once() {
 }
 
 #[test]
-fn prompts_with_different_salts_share_nothing() {
+fn g7_prompts_with_different_salts_share_nothing() {
     let generator = setup().generator();
     let request = Request::new(1, &text(1, 10)).tokens(3);
     let hit = |salt: Option<&str>| {
@@ -101,7 +101,43 @@ fn prompts_with_different_salts_share_nothing() {
         cached
     };
     assert_eq!([None, Some("a"), Some("b"), Some("")].map(hit), [0; 4]);
+    // The first token of each took as many steps as from cold, and no count tells of the others.
+    let metrics = generator.metrics();
+    assert_eq!((metrics.prefix_cache_queries, metrics.prefix_cache_hits), (40, 0));
+    let alone = setup().generator();
+    found(&alone, &request);
+    assert_eq!(metrics.steps, 4 * alone.metrics().steps);
     assert_eq!([None, Some("a"), Some("b"), Some("")].map(hit), [9; 4]);
+}
+
+#[test]
+fn g8_a_flood_takes_neither_running_pages_nor_the_page_of_a_small_tenant() {
+    // Pages for four contexts, and 256 tenants with texts of nearly one.
+    let generator = Setup { context: 40, sequences: 2, cache: 160, ..setup() }.generator();
+    let by = |salt: &str, request: &Request| {
+        let reply = generator.generate_ids(&request.prompt, &request.options().cache_salt(salt)).unwrap();
+        let cached = reply.usage.cached_tokens;
+        assert_eq!(Outcome::of(reply), request.outcome(40));
+        cached
+    };
+    let running = Request::new(2, &text(2, 9)).tokens(31);
+    let mut reader = running.stream(&generator);
+    for tenant in 0..256 {
+        if tenant % 16 == 0 {
+            reader.read_pieces(1);
+        }
+        assert_eq!(by(&format!("tenant {tenant}"), &Request::new(3, &text(tenant, 30)).tokens(3)), 0);
+    }
+    assert_eq!(generator.metrics().preemptions, 0);
+    assert_eq!(reader.rest(), running.outcome(40));
+    // A tenant with many texts takes its own pages, and those of the tenants before, which had more than one.
+    let small = Request::new(1, &text(1, PAGE)).tokens(1);
+    assert_eq!(by("small", &small), 0);
+    for n in 0..100 {
+        by("large", &Request::new(4, &text(n + 3, 30)).tokens(1));
+    }
+    assert_eq!(by("small", &small), PAGE as u64 - 1);
+    assert_eq!(generator.metrics().preemptions, 0);
 }
 
 #[test]

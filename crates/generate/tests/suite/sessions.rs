@@ -1,7 +1,7 @@
 //! Sessions: texts that grow over many calls.
 
 use crate::rig::{BOS, Outcome, Request, Setup};
-use inkstone_generate::{Flow, Generator, Options, Session};
+use inkstone_generate::{FinishReason, Flow, Generator, Options, Session};
 
 /// What a session generates next has the outcome of its whole text.
 fn turn(session: &mut Session, seed: u64, tokens: u64) -> u64 {
@@ -37,6 +37,26 @@ fn ten_turns_compute_what_is_new() {
     session.reset();
     assert!(session.ids().is_empty());
     assert_eq!(session.generate(&Options::default()).unwrap_err().to_string(), "the prompt has no tokens");
+}
+
+#[test]
+fn e03_a_session_longer_than_the_context_is_refused_and_keeps_its_text() {
+    let generator = Setup { context: 20, ..Setup::default() }.generator();
+    let mut session = generator.session();
+    session.append_ids(&[BOS; 15]).unwrap();
+    let before = session.ids().len();
+    let refused = session.append_ids(&[3; 6]).and_then(|()| session.generate(&Options::default()).map(drop));
+    assert_eq!(refused.unwrap_err().to_string(), "the prompt has 21 tokens, the context holds 20");
+    session.truncate(before);
+    // The room that is left ends the text, and the full session says so.
+    let reply = session.generate(&Options::default().unlimited().ignore_end(true)).unwrap();
+    assert_eq!((reply.ids.len(), reply.finish), (5, FinishReason::Context));
+    let reply = session.generate(&Options::default()).unwrap();
+    assert_eq!((reply.ids.len(), reply.finish, session.ids().len()), (0, FinishReason::Context, 20));
+    // A text far beyond the context is refused before it is cut into tokens.
+    let error = session.append(&"a".repeat(1 << 24)).unwrap_err().to_string();
+    assert!(error.contains("16777216") && error.contains("1280"), "{error}");
+    assert_eq!(session.ids().len(), 20);
 }
 
 #[test]
@@ -90,4 +110,32 @@ fn texts_are_encoded_as_parts_of_one() {
     assert_eq!(session.ids().len(), first.len() + 1);
     let error = session.append_ids(&[3; 200]).unwrap_err().to_string();
     assert_eq!(error, format!("the prompt has {} tokens, the context holds 200", first.len() + 201));
+}
+
+#[test]
+fn a_text_is_kept_as_it_was_given_out() {
+    let generator = generator();
+    // "ab a€abc", with an end token at the end. The bytes of the sign are three tokens.
+    let ids = [6, 10, 12, 13, 14, 8, 2];
+    let whole = "ab a€abc";
+    let tokens = |text: &str| match text {
+        "" | "a" => 0,
+        "ab" | "ab " => 1,
+        "ab a" => 2,
+        "ab a€" | "ab a€a" | "ab a€ab" => 5,
+        _ => 6,
+    };
+    for (end, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+        let mut session = generator.session();
+        session.append("ca").unwrap();
+        let len = session.ids().len();
+        session.append_ids(&ids).unwrap();
+        session.keep_text(len, &whole[..end]).unwrap();
+        let kept = &session.ids()[len..];
+        assert_eq!(generator.tokenizer().decode(kept), &whole.as_bytes()[..end]);
+        assert_eq!(&kept[..tokens(&whole[..end])], &ids[..tokens(&whole[..end])]);
+    }
+    let mut session = generator.session();
+    session.keep_text(9, "ab").unwrap();
+    assert_eq!(session.ids(), generator.encode("ab", &Options::default()).unwrap());
 }

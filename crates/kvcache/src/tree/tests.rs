@@ -52,6 +52,22 @@ fn a_text_is_found_up_to_the_token_where_it_parts() {
     assert_eq!(tree.stats(), Stats { asked: 90, hit: 45, evicted: 0 });
 }
 
+/// A tree with hashes would need texts with equal ones. Here all texts of five tokens are compared with each other.
+#[test]
+fn g6_a_text_never_has_the_pages_of_another() {
+    let texts: Vec<[u32; 5]> = (0..243u32).map(|n| [n / 81, n / 27, n / 9, n / 3, n].map(|digit| digit % 3)).collect();
+    let mut pool = Pool::new(2 * 486, 2).unwrap();
+    let mut tree = PrefixTree::new(&mut pool).unwrap();
+    for (i, text) in texts.iter().enumerate() {
+        let common = |other: &[u32; 5]| text.iter().zip(other).take_while(|(a, b)| a == b).count();
+        let longest = texts[..i].iter().map(common).max().unwrap_or(0);
+        let mut pages = Vec::new();
+        let hit = tree.peek(NONE(), text, usize::MAX, &mut pages);
+        assert_eq!((hit.tokens, pages.len()), (longest, longest / 2), "{text:?}");
+        leave(&mut pool, &mut tree, NONE(), text);
+    }
+}
+
 #[test]
 fn a_hit_has_at_most_the_tokens_that_are_wanted() {
     let (mut pool, mut tree) = pool_and_tree();

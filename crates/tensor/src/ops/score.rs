@@ -1,6 +1,6 @@
 use super::one;
 use crate::op::{Arrays, Mismatch, OpDef, Operands, Types};
-use crate::sampling::log_probs;
+use crate::sampling::{Workspace, log_probs_in};
 use crate::step::record::Record;
 use crate::step::{NONE, RECORDS, StepView};
 use crate::{Array, Dim, Type};
@@ -31,22 +31,23 @@ impl OpDef for Score {
 
     fn eval(&self, _step: &StepView, ins: Arrays) -> Arrays {
         let (logits, records) = (&ins[0], ins[1].all::<u32>());
-        let rows = (0..logits.rows()).flat_map(|r| Score::row(logits.row(r), records[r]));
+        let mut workspace = Workspace::new();
+        let rows = (0..logits.rows()).flat_map(|r| Score::row(&mut workspace, logits.row(r), records[r]));
         one(Array::from_u32(SCORES.cols, rows.collect()))
     }
 }
 
 impl Score {
     /// The scores of a row whose record is `record`: the definition, which every engine may share.
-    pub fn row(logits: &[f32], record: u32) -> [u32; SCORES.cols] {
+    pub fn row(workspace: &mut Workspace, logits: &[f32], record: u32) -> [u32; SCORES.cols] {
         let bits = |p: f64| (p as f32).to_bits();
         let mut words = [NONE; SCORES.cols];
         words.iter_mut().step_by(2).for_each(|w| *w = bits(f64::NEG_INFINITY));
         if let Record::Token(token) = Record::decode(record)
-            && let Ok(scores) = log_probs(logits, token, TOP)
+            && let Ok((token, top)) = log_probs_in(workspace, logits, token, TOP)
         {
-            words[0] = bits(scores.token);
-            for (pair, (id, p)) in words[1..].chunks_exact_mut(2).zip(scores.top) {
+            words[0] = bits(token);
+            for (pair, (id, p)) in words[1..].chunks_exact_mut(2).zip(top) {
                 pair.copy_from_slice(&[id, bits(p)]);
             }
         }

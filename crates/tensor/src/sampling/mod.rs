@@ -35,6 +35,7 @@ mod words;
 pub use chain::Chain;
 pub use draw::{Draw, gumbel};
 pub use error::{ChainError, SampleError};
+pub(crate) use log_probs::log_probs_in;
 pub use log_probs::{LogProbs, log_probs};
 pub use philox::philox4x32_10;
 pub use row::Workspace;

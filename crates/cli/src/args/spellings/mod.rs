@@ -38,6 +38,8 @@ enum Value {
 enum Meaning {
     /// The option is an alias of this option.
     Is(&'static str),
+    /// The option is an alias of this option, except for this difference.
+    Like(&'static str, &'static str),
     /// The value is a JSON object of variables of the chat template.
     Variables,
     /// The option is ignored, for this reason.
@@ -108,7 +110,7 @@ impl Understood {
     /// Applies the translation of an option that the command itself does not have.
     fn apply(&mut self, command: &Command, name: &str, row: &Row, values: Vec<OsString>) -> Result<(), String> {
         match row.meaning {
-            Meaning::Is(ours) => {
+            Meaning::Is(ours) | Meaning::Like(ours, _) => {
                 let own = own(command, ours).ok_or_else(|| lacks(command, name, ours))?;
                 let mut argument = OsString::from(ours);
                 if let Some(value) = values.first().filter(|_| own.get_action().takes_values()) {
@@ -118,6 +120,9 @@ impl Understood {
                 // Two spellings of one option may agree: -ctk f16 -ctv f16.
                 if !matches!(own.get_action(), ArgAction::Set) || !self.arguments.contains(&argument) {
                     self.arguments.push(argument);
+                }
+                if let Meaning::Like(_, difference) = row.meaning {
+                    self.note(format!("note: {name} is {ours}: {difference}"));
                 }
             }
             Meaning::Variables => {

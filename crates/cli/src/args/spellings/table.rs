@@ -1,6 +1,6 @@
 //! The table: options of the command line programs of llama.cpp and of `ollama run`, with their translations.
 
-use super::Meaning::{Instead, Is, NotNeeded, NotYet, Variables};
+use super::Meaning::{Instead, Is, Like, NotNeeded, NotYet, Variables};
 use super::Row;
 use super::Value::{self, One, Pair, Switch, Word};
 
@@ -27,6 +27,11 @@ const EMBEDDINGS: &str = "embeddings";
 /// An alias of an option. An option that the command itself has is not looked up.
 const fn is(names: &'static str, value: Value, ours: &'static str) -> Row {
     Row { names, value, meaning: Is(ours), off: None, commands: &[] }
+}
+
+/// An alias of an option, except for a difference.
+const fn like(names: &'static str, value: Value, ours: &'static str, difference: &'static str) -> Row {
+    Row { names, value, meaning: Like(ours, difference), off: None, commands: &[] }
 }
 
 /// An option that is not needed.
@@ -168,8 +173,9 @@ pub(super) const TABLE: &[Row] = &[
     is("-sys --system-prompt", One, "--system"),
     instead("-sysf --system-prompt-file", One, "--system \"$(cat FILE)\" reads it"),
     no("-ptc --print-token-count", One, TIMINGS),
-    yet("--prompt-cache", One, "saved caches"),
-    yet("--prompt-cache-all --prompt-cache-ro", Switch, "saved caches"),
+    like("--prompt-cache", One, "--session", "FILE keeps the whole text, and a prompt is added to it"),
+    no("--prompt-cache-all", Switch, "a session has the prompts and the texts"),
+    instead("--prompt-cache-ro", Switch, "a session is saved at the end; --session with a copy of FILE keeps FILE"),
     is("-r --reverse-prompt", One, "--stop"),
     yet("-sp --special", Switch, "the texts of control tokens in an answer"),
     of(&["run", "chat"], no("-cnv --conversation", Switch, "a model with a chat template answers with it")),

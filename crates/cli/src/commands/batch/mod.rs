@@ -25,7 +25,7 @@ pub(crate) fn batch(args: &BatchArgs, signals: &Signals) -> Result<(), Error> {
     args.sampling.check()?;
     let input = if file == Path::new("-") { Input::stdin() } else { Input::open(file)? };
     // The scheduler chooses the rows of a step so that a signal takes effect soon.
-    let options = open::options(&args.engine, 0).sequences(args.sequences);
+    let options = open::options(&args.engine).sequences(args.sequences);
     let model = open::model(&source, options, signals)?;
     let _watch = signals.watch();
     if args.verbose {
@@ -92,6 +92,6 @@ impl Work<'_> {
         };
         let number = self.results.next();
         let begun = request.and_then(|request| self.batch.add(number, &request).map_err(|e| e.to_string()));
-        self.results.begin(id, line.end, begun);
+        self.results.begin(id, line.end, begun.err());
     }
 }

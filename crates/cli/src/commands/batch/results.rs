@@ -74,23 +74,23 @@ impl Results {
         self.written + self.entries.len()
     }
 
-    /// Adds a request with the number of its samples, or its error.
-    pub(super) fn begin(&mut self, id: Option<Value>, end: u64, begun: Result<u32, String>) {
-        let (samples, outcome) = match begun {
-            Ok(samples) => ((0..samples).map(|_| Sample::default()).collect(), None),
-            Err(error) => (Vec::new(), Some(Outcome::Error(error))),
-        };
-        self.entries.push_back(Entry { id, end, samples, outcome });
+    /// Adds a request, or its error.
+    pub(super) fn begin(&mut self, id: Option<Value>, end: u64, error: Option<String>) {
+        self.entries.push_back(Entry { id, end, samples: Vec::new(), outcome: error.map(Outcome::Error) });
     }
 
     /// Adds an event to its request. A request with an error needs no more events.
     pub(super) fn take(&mut self, event: BatchEvent) {
-        let (BatchEvent::Piece(BatchPiece { request, .. }) | BatchEvent::End { request, .. }) = event;
+        let request = match &event {
+            BatchEvent::Piece(BatchPiece { request, .. }) => *request,
+            BatchEvent::End { request, .. } | BatchEvent::Done { request } => *request,
+            _ => return,
+        };
         let entry = request.checked_sub(self.written).and_then(|at| self.entries.get_mut(at));
         let Some(entry) = entry.filter(|entry| entry.outcome.is_none()) else { return };
         match event {
             BatchEvent::Piece(BatchPiece { sample, piece: Ok(mut piece), .. }) => {
-                let Some(Sample { piece: whole, .. }) = entry.samples.get_mut(sample) else { return };
+                let whole = &mut entry.sample(sample).piece;
                 whole.text.push_str(&piece.text);
                 whole.ids.append(&mut piece.ids);
                 whole.logprobs.append(&mut piece.logprobs);
@@ -101,16 +101,17 @@ impl Results {
             // The text is not complete.
             BatchEvent::End { end, .. } if end.finish == FinishReason::Cancelled => {}
             BatchEvent::End { sample, end, .. } => {
-                let Some(sample) = entry.samples.get_mut(sample) else { return };
+                let sample = entry.sample(sample);
                 sample.reply = Some(Whole::new(std::mem::take(&mut sample.piece), &end));
                 self.prompt += end.usage.prompt_tokens;
                 self.cached += end.usage.cached_tokens;
                 self.generated += end.usage.completion_tokens;
-                if entry.samples.iter().all(|sample| sample.reply.is_some()) {
-                    let replies = entry.samples.drain(..).filter_map(|sample| sample.reply);
-                    entry.outcome = Some(Outcome::Replies(replies.collect()));
-                }
             }
+            BatchEvent::Done { .. } if entry.samples.iter().all(|sample| sample.reply.is_some()) => {
+                let replies = entry.samples.drain(..).filter_map(|sample| sample.reply);
+                entry.outcome = Some(Outcome::Replies(replies.collect()));
+            }
+            _ => {}
         }
     }
 
@@ -157,6 +158,13 @@ impl Results {
 }
 
 impl Entry {
+    /// A sample, which is added with its first event.
+    fn sample(&mut self, sample: usize) -> &mut Sample {
+        let samples = self.samples.len().max(sample + 1);
+        self.samples.resize_with(samples, Sample::default);
+        &mut self.samples[sample]
+    }
+
     fn write(&self, index: usize) -> io::Result<()> {
         let Some(outcome) = &self.outcome else { return Ok(()) };
         let mut line = serde_json::to_vec(&Line { index, id: self.id.as_ref(), outcome })?;

@@ -12,6 +12,7 @@ use super::open;
 use super::profile;
 use super::prompt::{Prompt, most_bytes};
 use super::results::{Results, describe, model_name, summary};
+use super::session::SessionFile;
 use crate::args::{ChatArgs, DialogueArgs, ModelSource, OutputArgs, PromptSource, SamplingArgs};
 use crate::input::{self, Input};
 use crate::signals::Signals;
@@ -38,6 +39,7 @@ pub(super) struct Chat<'a> {
     template: Option<String>,
     dialogue: &'a DialogueArgs,
     args: &'a OutputArgs,
+    session: Option<SessionFile>,
 }
 
 impl<'a> Chat<'a> {
@@ -46,7 +48,8 @@ impl<'a> Chat<'a> {
         let system = dialogue.system.as_deref().map(|text| input::argument("--system", text)).transpose()?;
         let template = dialogue.template.as_deref().map(Input::open).transpose()?;
         let template = template.map(|input| input.read(MAX_SOURCE as u64, "of a template")).transpose()?;
-        Ok(Chat { system, template, dialogue, args })
+        let session = SessionFile::check(args.session.as_deref())?;
+        Ok(Chat { system, template, dialogue, args, session })
     }
 
     /// Answers a message, or without one the lines of standard input.
@@ -66,8 +69,13 @@ impl<'a> Chat<'a> {
                 "note: the model has no chat template; a plain form is used, with a line `role: content` per message",
             );
         }
-        let mut dialogue = Dialogue::new(model, template);
-        dialogue.set_system(self.system);
+        let mut dialogue = match &self.session {
+            Some(session) => session.dialogue(model, template)?,
+            None => Dialogue::new(model, template),
+        };
+        if self.system.is_some() {
+            dialogue.set_system(self.system);
+        }
         let sampling = self.args.sampling.clone();
         let one = message.is_some();
         let mut conversation = Conversation {
@@ -79,12 +87,14 @@ impl<'a> Chat<'a> {
             verbose: self.args.verbose,
             settings: self.dialogue,
             args: self.args,
+            session: self.session,
             signals,
         };
         let result = match message {
             Some(message) => conversation.answer(Some(message)),
             None => conversation.go_on(),
         };
+        let result = conversation.keep(result);
         if self.args.profile {
             profile::print(model);
         }
@@ -120,6 +130,8 @@ struct Conversation<'a> {
     verbose: bool,
     settings: &'a DialogueArgs,
     args: &'a OutputArgs,
+    /// The file that keeps the conversation.
+    session: Option<SessionFile>,
     signals: &'a Signals,
 }
 
@@ -130,8 +142,11 @@ impl Conversation<'_> {
         let terminal = lines.is_terminal();
         if terminal {
             terminal::note("/help lists the commands; Ctrl-D ends");
+            if !self.dialogue.messages().is_empty() {
+                terminal::note(&format!("messages: {}", self.dialogue.messages().len()));
+            }
         }
-        while let Some(line) = lines.next()? {
+        while let Some(line) = self.next_of(&mut lines)? {
             let command = match Command::of(&line) {
                 // On a terminal the user meant a command; a program that writes to a pipe may not know the commands.
                 Ok(Command::Unknown(word)) if terminal => Err(Command::unknown(word)),
@@ -157,6 +172,25 @@ impl Conversation<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits for the next line. A signal ends the program here, after the conversation is saved.
+    fn next_of(&self, lines: &mut Lines) -> Result<Option<String>, Error> {
+        let _saving = self.session.clone().map(|session| {
+            let (dialogue, options) = (self.dialogue.clone(), self.options());
+            self.signals.before_end(move || Ok(dialogue.save(session.path(), &options)?))
+        });
+        lines.next()
+    }
+
+    /// Saves the conversation at the end of the program.
+    fn keep(&self, result: Result<(), Error>) -> Result<(), Error> {
+        // A second signal ends the program without it.
+        let _watch = self.signals.watch();
+        match &self.session {
+            Some(session) => session.keep(result, |path| self.dialogue.save(path, &self.options())),
+            None => result,
+        }
     }
 
     /// The options of the command line, with the changes of `/set`.

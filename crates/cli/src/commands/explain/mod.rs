@@ -4,7 +4,7 @@ mod json;
 mod layers;
 mod text;
 
-use super::open::{self, CHUNK};
+use super::open;
 use crate::args::ExplainArgs;
 use crate::signals::Signals;
 use crate::terminal::printable;
@@ -13,7 +13,7 @@ use inkstone::graph::Wants;
 use std::io::Write;
 
 pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error> {
-    let model = open::model(&args.source()?, open::options(&args.engine, CHUNK), signals)?;
+    let model = open::model(&args.source()?, open::options(&args.engine), signals)?;
     let mut out = output::stdout();
     if args.graph {
         for kind in Wants::TOKENS.kinds() {
@@ -21,7 +21,7 @@ pub(crate) fn explain(args: &ExplainArgs, signals: &Signals) -> Result<(), Error
             write!(out, "{}", printable(&graph.to_string()))?;
         }
     } else {
-        let explanation = model.explain(args.phase(CHUNK))?;
+        let explanation = model.explain(args.phase())?;
         if args.plan {
             write!(out, "{}", explanation.plan)?;
         } else if args.json {

@@ -7,10 +7,12 @@ mod engine;
 mod hash;
 mod model;
 mod outcome;
+mod plain_search;
 mod rng;
 
 pub use engine::Gate;
 pub use hash::{fails, next_token};
 pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, logit};
 pub use outcome::{Outcome, Reader, Request};
+pub use plain_search::PlainSearch;
 pub use rng::Rng;

@@ -17,7 +17,7 @@ fn file() -> (Vec<u8>, usize) {
 #[track_caller]
 fn error_with(setup: &Setup, bytes: &[u8]) -> String {
     let generator = setup.generator();
-    let error = generator.restore_bytes(bytes).err().expect("an error");
+    let error = generator.restore_bytes(bytes).expect_err("an error");
     let pages = generator.pages();
     assert_eq!(pages.0, pages.1);
     generator.generate_ids(&[3, 4], &options(1)).unwrap();
@@ -58,7 +58,7 @@ fn g5_each_length_of_a_cut_file_is_refused() {
     let (bytes, _) = file();
     let generator = setup().generator();
     for len in 0..bytes.len() {
-        let error = generator.restore_bytes(&bytes[..len]).err().expect("an error").to_string();
+        let error = generator.restore_bytes(&bytes[..len]).expect_err("an error").to_string();
         let of = if len < 8 { "the bytes of a session: length is " } else { "the bytes of a session: checksum is " };
         assert!(error.starts_with(of), "{len}: {error}");
     }
@@ -78,7 +78,7 @@ fn g5_each_flipped_bit_is_found_by_the_checksum() {
     for at in 0..bytes.len() {
         let bit = 1 << (at % 8);
         bytes[at] ^= bit;
-        let error = generator.restore_bytes(&bytes).err().expect("an error").to_string();
+        let error = generator.restore_bytes(&bytes).expect_err("an error").to_string();
         assert!(error.starts_with("the bytes of a session: checksum is "), "byte {at}: {error}");
         assert!(error.ends_with("the file is cut short or changed, or it is no session file"), "{error}");
         bytes[at] ^= bit;
@@ -101,17 +101,26 @@ fn g5_another_version_is_named() {
 #[test]
 fn g5_another_model_is_named() {
     let (bytes, _) = file();
-    let other = error_with(&Setup { attention: Some(2), ..setup() }, &bytes);
-    assert!(other.starts_with("the bytes of a session: hash of the model is "), "{other}");
-    let other = error_with(&Setup { attention: None, ..setup() }, &bytes);
-    assert!(other.starts_with("the bytes of a session: hash of the states is "), "{other}");
+    for attention in [Some(2), None] {
+        let other = error_with(&Setup { attention, ..setup() }, &bytes);
+        assert!(other.starts_with("the bytes of a session: hash of the model is "), "{other}");
+        assert!(other.ends_with("; the file is of another model"), "{other}");
+    }
     let mut other = setup();
     other.kv.values = inkstone_tensor::DType::F32;
-    assert_eq!(error_with(&other, &bytes), "the bytes of a session: format of values is F16, expected F32");
+    let wanted = "formats of keys and values is F16 and F16, expected F16 and F32";
+    assert_eq!(error_with(&other, &bytes), format!("the bytes of a session: {wanted}"));
     let other = error_after(|bytes, _| bytes[16] ^= 1);
     assert!(other.starts_with("the bytes of a session: engine is "), "{other}");
-    let other = error_after(|bytes, number| bytes[number - 1] ^= 1);
-    assert!(other.starts_with("the bytes of a session: hash of the arithmetic is "), "{other}");
+    let hashes = [
+        (1, "hash of the arithmetic", "the rows were computed with another accuracy"),
+        (9, "hash of the model", "the file is of another model"),
+        (17, "hash of the states", "the caches are laid out in another way"),
+    ];
+    for (before, field, why) in hashes {
+        let other = error_after(|bytes, number| bytes[number - before] ^= 1);
+        assert!(other.starts_with(&format!("the bytes of a session: {field} is ")) && other.ends_with(why), "{other}");
+    }
 }
 
 #[test]
@@ -156,14 +165,14 @@ fn g5_bytes_behind_the_end_are_refused() {
 #[test]
 fn g5_tokens_outside_the_vocabulary_are_refused() {
     let error = error_after(|bytes, number| bytes[number + 8..][..4].fill(255));
-    assert_eq!(error, "token 4294967295 at place 0 of the prompt, the vocabulary has 16");
+    assert_eq!(error, "the bytes of a session: token is 4294967295 at place 0, expected below 16, the vocabulary");
 }
 
 #[test]
 fn g5_a_text_longer_than_the_context_is_refused() {
     let (bytes, _) = file();
     let error = error_with(&Setup { context: 28, ..setup() }, &bytes);
-    assert_eq!(error, "the prompt has 29 tokens, the context holds 28");
+    assert_eq!(error, "the bytes of a session: number of tokens is 29, expected at most 28, the context");
 }
 
 #[test]

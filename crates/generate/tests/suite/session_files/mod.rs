@@ -209,3 +209,13 @@ fn rows_are_found_with_the_salt_of_the_requests() {
     let (mut restored, _) = generator.restore_bytes(&first.to_bytes(b"").unwrap()).unwrap();
     assert_eq!(restored.generate(&options(2).cache_salt("b")).unwrap().usage.cached_tokens, 15);
 }
+
+#[test]
+fn a_draft_finds_the_rows_and_is_no_part_of_the_session() {
+    let generator = setup().generator();
+    let first = session(&generator, 20);
+    let (mut restored, _) = setup().generator().restore_bytes(&first.to_bytes(b"").unwrap()).unwrap();
+    let mut draft = restored.draft(&options(2)).unwrap();
+    assert_eq!(draft.by_ref().map(|piece| piece.unwrap().ids.len()).sum::<usize>(), 9);
+    assert_eq!((draft.usage().cached_tokens, restored.ids()), (28, first.ids()));
+}

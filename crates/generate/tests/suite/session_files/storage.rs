@@ -1,7 +1,7 @@
 //! Files and folders: a save replaces a file as a whole or not at all.
 
 use super::{bits, cold, options, session, setup};
-use inkstone_generate::{Error, SessionError};
+use inkstone_generate::{Error, Session, SessionError};
 use inkstone_tensor::ErrorKind;
 use std::fs;
 use std::path::Path;
@@ -54,9 +54,11 @@ fn g5_a_missing_folder_is_named() {
         saved.to_string().starts_with(&format!("{}: can't make a file in the folder: ", path.display())),
         "{saved}"
     );
-    let restored = generator.restore(&path).err().unwrap();
+    let restored = generator.restore(&path).unwrap_err();
     assert!(restored.to_string().starts_with(&format!("{}: can't open the file: ", path.display())), "{restored}");
     assert_eq!([saved.kind(), restored.kind()], [ErrorKind::NotFound; 2]);
+    let checked = Session::check_path(&path).unwrap_err();
+    assert_eq!(checked.to_string(), saved.to_string());
     let nothing = generator.session().save("/", b"").unwrap_err();
     assert_eq!(nothing.to_string(), "/: can't write to the path: it has no file name");
 }
@@ -73,8 +75,23 @@ fn g5_a_save_that_fails_leaves_everything_as_it_was() {
     assert!(error.to_string().starts_with(&format!("{}: can't replace the file: ", path.display())), "{error}");
     assert!(matches!(error, Error::Session(SessionError::Io { .. })));
     assert_eq!((names(folder.path()), names(&path)), (vec!["a.session".to_owned()], vec!["old".to_owned()]));
-    let error = generator.restore(&path).err().unwrap();
+    let error = generator.restore(&path).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: kind is a folder, expected a file", path.display()));
+}
+
+#[test]
+fn a_path_is_checked_before_there_is_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.session");
+    Session::check_path(&path).unwrap();
+    fs::write(&path, "old").unwrap();
+    Session::check_path(&path).unwrap();
+    assert_eq!((names(folder.path()), fs::read(&path).unwrap()), (vec!["a.session".to_owned()], b"old".to_vec()));
+    let error = Session::check_path(folder.path()).unwrap_err().to_string();
+    assert!(error.ends_with(": kind is a folder, expected a file"), "{error}");
+    let error = Session::check_path(path.join("b")).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: can't open the file: ", path.join("b").display())), "{error}");
+    assert!(Session::check_path("").is_err());
 }
 
 #[cfg(unix)]
@@ -100,10 +117,10 @@ fn g5_a_file_longer_than_any_session_is_not_read() {
     let path = folder.path().join("large");
     // A terabyte without contents.
     if fs::File::create(&path).and_then(|file| file.set_len(1 << 40)).is_ok() {
-        let error = setup().generator().restore(&path).err().unwrap().to_string();
+        let error = setup().generator().restore(&path).unwrap_err().to_string();
         let wanted = format!("{}: length is 1099511627776 bytes, expected at most ", path.display());
         assert!(error.starts_with(&wanted), "{error}");
-        assert!(error.ends_with(", for the context of this model"), "{error}");
+        assert!(error.ends_with("; the text is too long for the context, or the file is of another model"), "{error}");
     }
 }
 
@@ -116,6 +133,6 @@ fn g5_a_damaged_file_is_named() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[100] ^= 4;
     fs::write(&path, bytes).unwrap();
-    let error = generator.restore(&path).err().unwrap().to_string();
+    let error = generator.restore(&path).unwrap_err().to_string();
     assert!(error.starts_with(&format!("{}: checksum is ", path.display())), "{error}");
 }
