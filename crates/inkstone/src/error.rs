@@ -34,7 +34,7 @@ pub enum Error {
     NoConversation {
         /// Path.
         file: String,
-        /// What its bytes are instead.
+        /// The difference between its bytes and a conversation.
         reason: String,
     },
     /// The context does not fit in memory.

@@ -50,7 +50,7 @@ impl Dialogue {
     }
 
     /// Reads a conversation from a file that [`Dialogue::save`] wrote with the same model, cache formats and engine. It
-    /// goes on with its messages, and what it has in common with the next prompt is not computed again. If the template
+    /// goes on with its messages, and the tokens in common with the next prompt are not computed again. If the template
     /// writes the messages in another way than when they were saved, more is computed.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Vec<Message>, String> {
     if bytes.is_empty() {
         return Err("its text is raw".to_owned());
     }
-    let mut saved: Value = serde_json::from_slice(bytes).map_err(|e| format!("its bytes are no JSON: {e}"))?;
+    let mut saved: Value = serde_json::from_slice(bytes).map_err(|e| format!("its bytes are not JSON: {e}"))?;
     let Some(version) = saved.get("version") else { return Err("its bytes have no version".to_owned()) };
     if *version != VERSION {
         let found: String = version.to_string().chars().take(20).collect();
@@ -109,9 +109,9 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let cases = [
             ("", "its text is raw"),
-            ("\0", "its bytes are no JSON: expected value at line 1 column 1"),
-            ("\"\\ud800\"", "its bytes are no JSON: "),
-            (&deep, "its bytes are no JSON: recursion limit exceeded"),
+            ("\0", "its bytes are not JSON: expected value at line 1 column 1"),
+            ("\"\\ud800\"", "its bytes are not JSON: "),
+            (&deep, "its bytes are not JSON: recursion limit exceeded"),
             ("[]", "its bytes have no version"),
             ("{\"version\": 2, \"messages\": []}", "its version is 2, expected 1"),
             ("{\"version\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaa\"}", "its version is \"aaaaaaaaaaaaaaaaaaa, expected 1"),
@@ -119,7 +119,7 @@ mod tests {
             ("{\"version\": 1, \"messages\": {}}", "its bytes have no list of messages"),
             ("{\"version\": 1, \"messages\": [{\"role\": \"user\"}, 5]}", "message 2: a message is 5, allowed: "),
             ("{\"version\": 1, \"messages\": [{\"role\": \"a b\"}]}", "message 1: the role of a message is "),
-            ("{\"version\": 1, \"messages\": []} x", "its bytes are no JSON: trailing characters"),
+            ("{\"version\": 1, \"messages\": []} x", "its bytes are not JSON: trailing characters"),
         ];
         for (bytes, wanted) in cases {
             let reason = from_bytes(bytes.as_bytes()).unwrap_err();

@@ -152,7 +152,7 @@ fn g5_a_file_without_a_conversation_is_refused() {
     let mut session = model.session();
     session.append("Once upon a time").unwrap();
     for (bytes, wanted) in
-        [(&b""[..], "its text is raw"), (b"x", "its bytes are no JSON: expected value at line 1 column 1")]
+        [(&b""[..], "its text is raw"), (b"x", "its bytes are not JSON: expected value at line 1 column 1")]
     {
         session.save(&path, bytes).unwrap();
         let error = Dialogue::restore(&model, model.chat_template().unwrap(), &path).unwrap_err();

@@ -177,7 +177,7 @@ fn g5_a_session_of_the_other_kind_is_refused() {
     refused_by(&folder, "chat", "text", &[], "the session has no conversation: its text is raw");
     let model = Model::embedded(&ModelOptions::default()).unwrap();
     let cases = [
-        ("x", "its bytes are no JSON: expected value at line 1 column 1"),
+        ("x", "its bytes are not JSON: expected value at line 1 column 1"),
         ("{\"version\": 2, \"messages\": []}", "its version is 2, expected 1"),
         ("{\"version\": 1, \"messages\": [{\"role\": \"\\n\"}]}", "message 1: the role of a message is "),
     ];

@@ -20,7 +20,7 @@ pub(super) struct Gaps {
     pub longest: f64,
 }
 
-/// The most probable tokens, so that as little as possible is computed besides the model, and exactly this many of them.
+/// The most probable tokens, so that little is computed except the model, and exactly this many of them.
 fn options(tokens: usize) -> Options {
     let greedy = Options::default().temperature(0.0).top_k(0).top_p(1.0).min_p(0.0).repeat_penalty(1.0);
     greedy.ignore_end(true).seed(0).max_tokens(tokens as u64)
@@ -43,7 +43,7 @@ impl Requests<'_> {
     /// Tokens per second of a stream after its first tokens.
     pub(super) fn decode(&self, prompt: &[u32], text: usize) -> Result<f64> {
         let mut stream = self.model.stream_ids(prompt, &options(text + 1))?;
-        // The prompt draws a token, too.
+        // The prompt also draws a token.
         let skipped = 1 + SKIPPED.min(text / 2);
         take(&mut stream, skipped)?;
         let (before, start) = (stream.ids().len(), Instant::now());

@@ -23,7 +23,7 @@ pub enum SchedulerTest {
     Samples,
 }
 
-/// What the ratio of a test should be.
+/// The allowed ratios of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Bound {
