@@ -274,6 +274,7 @@ fn of_inkstone() -> Rows {
         Generate(generate::Error::Busy) => Busy;
         Engine(compute::Error::Cancelled) => Cancelled;
         Option { option, value, allowed } => InvalidRequest;
+        NoConversation { file, reason } => Unsupported;
         ContextMemory { context, bytes, free, largest } => OutOfMemory;
     }
 }
