@@ -7,9 +7,8 @@
 //! it at once. Kernels don't look for it, because they would have to search all page tables.
 
 use inkstone_tensor::body::Node;
-use inkstone_tensor::ops::HISTORY;
-use inkstone_tensor::ops::{By, Embed};
-use inkstone_tensor::step::{ROWS, SEQS, StepError, StepView, carry, page, rows};
+use inkstone_tensor::ops::{By, Embed, HISTORY, Sample};
+use inkstone_tensor::step::{ROWS, Row, SEQS, StepError, StepView, carry, page, rows};
 use inkstone_tensor::{Array, Op, Sizes, Slots};
 
 /// Checks what an op will look up for these operands in a step of these sizes. An engine that evaluates definitions
@@ -61,7 +60,7 @@ fn check_op(op: &Op, step: &StepView, ins: &[Operand], slots: &Slots) -> Result<
         Op::KvCopy(_) => copied(step, group(0), slots.of(group(0))),
         Op::Attend(_) => paged(3, group(1), true),
         Op::HistoryWrite(_) => written(1, HISTORY.rows.group()),
-        Op::Sample(_) => paged(1, HISTORY.rows.group(), true),
+        Op::Sample(op) => operand(1).map_or(Ok(()), |rows| drawn(*op, step, rows, slots)),
         _ => Ok(()),
     }
 }
@@ -111,6 +110,27 @@ fn places(step: &StepView, values: &Array, group: usize, slots: usize, earlier: 
     }
     for (seq, reach) in reach.iter().enumerate().take(if earlier { step.seqs.len() } else { 0 }) {
         (0..*reach).try_for_each(|index| page(step.table(seq, group), index, pages).map(drop))?;
+    }
+    Ok(())
+}
+
+/// Every token that a draw reads has a page, and the page is in the cache.
+fn drawn(op: Sample, step: &StepView, values: &Array, slots: &Slots) -> Result<(), StepError> {
+    if !values.is_of(&ROWS) {
+        return Ok(());
+    }
+    let (size, group) = (step.header.page as usize, HISTORY.rows.group());
+    let rows: Vec<Row> = rows(values.all()).collect();
+    for logits in step.logits {
+        let row = logits.row as usize;
+        below("row of logits", row, rows.len())?;
+        below("sequence of a row", rows[row].seq as usize, step.seqs.len())?;
+        let Ok(sampler) = op.sampler(step, rows[row]) else { continue };
+        let reads = sampler.reads(rows[row].position as usize);
+        let table = step.table(rows[row].seq as usize, group);
+        let pages = reads.start / size..reads.end.div_ceil(size);
+        let mut pages = pages.filter(|_| !reads.is_empty());
+        pages.try_for_each(|index| page(table, index, slots.of(group) / size).map(drop))?;
     }
     Ok(())
 }

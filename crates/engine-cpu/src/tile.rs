@@ -74,6 +74,12 @@ impl<'a> Places<'a> {
         Ok(first..first + found.min(most))
     }
 
+    /// Checks that the positions have pages.
+    pub(crate) fn check(&self, positions: Range<usize>) -> Result<(), StepError> {
+        let pages = positions.start / self.page..positions.end.div_ceil(self.page);
+        pages.filter(|_| !positions.is_empty()).try_for_each(|index| self.at(index * self.page).map(drop))
+    }
+
     /// Of a position.
     pub(crate) fn at(&self, position: usize) -> Result<usize, StepError> {
         let page = page(self.table, position / self.page, self.slots / self.page)?;

@@ -1,5 +1,5 @@
-//! Draws over several steps: penalties find the tokens of a sequence on all of its pages, and a bad page is refused
-//! wherever it is.
+//! Draws over several steps: penalties find the tokens of a sequence on all of its pages, a bad page is refused wherever it
+//! is read, and a page that no stage of a chain reads may have been given back.
 
 use super::plan::PlanBuilder;
 use super::rig::{Definition, MadeWeights, Rig};
@@ -12,6 +12,7 @@ use inkstone_tensor::ops::{Advance, BeginStep, HISTORY, HistoryWrite, Sample};
 use inkstone_tensor::sampling::{Chain, Stage};
 use inkstone_tensor::step::{LogitWish, NONE, RECORDS, Sampler, SeqStep, StepBuffer, StepView, carry};
 use inkstone_tensor::{Array, Dim, Sizes, Slots, Type};
+use std::fmt::Display;
 use std::sync::Arc;
 
 const NAME: &str = "draws by histories over pages";
@@ -58,30 +59,45 @@ fn play(engine: &dyn Engine, random: &mut Random, kernels: &mut Vec<String>) -> 
     }
     let pages = random.permutation(SEQUENCES * PAGES + 1);
     let tables: Vec<&[u32]> = pages.chunks_exact(PAGES).take(SEQUENCES).collect();
-    for step in 0..STEPS {
-        let words = words(&tables, &[CHUNK; SEQUENCES].map(|most| 1 + random.below(most)), random);
-        let view = StepView::new(&words)?;
+    let mut step = |words: &[u32], what: &dyn Display, random: &mut Random| -> Result<Vec<usize>, Stop> {
+        let view = StepView::new(words)?;
         let values = random.array(&LOGITS, &view.sizes(slots));
         rig.write(Region::Port(Port::LOGITS), &values)?;
         definition.memory.insert(Region::Port(Port::LOGITS), values);
         definition.run(&plan, &view);
-        rig.submit(&words)?;
+        rig.submit(words)?;
         let found = rig.read(Region::Port(Port::RECORDS), &RECORDS, &view.sizes(slots))?;
         if let Some(fault) = difference(&definition.memory[&Region::Port(Port::RECORDS)], &found, 0.0) {
-            return Err(Stop::Failed(format!("step {step}: {fault}")));
+            return Err(Stop::Failed(format!("step {what}: {fault}")));
         }
+        let lengths = definition.memory[&Region::State(0)].all::<u32>();
+        Ok((0..SEQUENCES).map(|s| lengths[carry::word(carry::LENGTH, s)] as usize).collect())
+    };
+    let mut lengths = Vec::new();
+    for i in 0..STEPS - 1 {
+        let rows = [CHUNK; SEQUENCES].map(|most| 1 + random.below(most));
+        lengths = step(&words(&tables, &rows, &penalties(), random), &i, random)?;
+    }
+    for (chain, back) in [(Chain(vec![Stage::TopK(7)]), 0), (window(), WINDOW), (window(), WINDOW)] {
+        let cut = tables.iter().zip(&lengths).map(|(table, &length)| {
+            let read = (length + 1 - back.max(1)) / PAGE;
+            table.iter().enumerate().map(|(index, &page)| if index < read { NONE } else { page }).collect::<Vec<u32>>()
+        });
+        let cut: Vec<Vec<u32>> = cut.collect();
+        let tables: Vec<&[u32]> = cut.iter().map(Vec::as_slice).collect();
+        let what = format!("with tables cut to {back} tokens");
+        lengths = step(&words(&tables, &[1; SEQUENCES], &chain, random), &what, random)?;
     }
 
-    let lengths = definition.memory[&Region::State(0)].all::<u32>();
     for bad in [NONE, (slots.of(0) / PAGE) as u32] {
-        for (sequence, length) in (0..SEQUENCES).map(|s| (s, lengths[carry::word(carry::LENGTH, s)] as usize)) {
+        for (sequence, &length) in lengths.iter().enumerate() {
             // The engine may have counted the rows of the steps that failed.
             let index = random.below(length / PAGE);
             let mut table = tables[sequence].to_vec();
             table[index] = bad;
             let mut tables = tables.clone();
             tables[sequence] = &table;
-            match rig.submit(&words(&tables, &[1; SEQUENCES], random)) {
+            match rig.submit(&words(&tables, &[1; SEQUENCES], &penalties(), random)) {
                 Err(error) if error.to_string().contains("page") => {}
                 Err(error) => return Err(Stop::Failed(format!("page {bad} at {index} of a table: {error}"))),
                 Ok(()) => return Err(Stop::Failed(format!("page {bad} at {index} of a table is taken"))),
@@ -102,14 +118,21 @@ pub(super) fn penalties() -> Chain {
     ])
 }
 
-/// A step of all sequences, each of which draws with penalties for its tokens.
-fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], random: &mut Random) -> Vec<u32> {
-    let chain = penalties();
+/// Tokens that the chain of [`window`] reads.
+const WINDOW: usize = 4;
+
+/// A chain that depends on the last tokens of a sequence.
+fn window() -> Chain {
+    Chain(vec![Stage::Repetition { penalty: 3.0, last_n: Some(WINDOW as u32) }])
+}
+
+/// A step of all sequences, each of which draws with this chain.
+fn words(tables: &[&[u32]], rows: &[usize; SEQUENCES], chain: &Chain, random: &mut Random) -> Vec<u32> {
     let mut buffer = StepBuffer::with_capacity(PAGE, SEQUENCES * CHUNK, SEQUENCES * PAGES, 64 * SEQUENCES);
     for (slot, (table, rows)) in tables.iter().zip(rows).enumerate() {
         let tokens: Vec<u32> = (0..*rows).map(|_| random.below(VOCABULARY) as u32).collect();
         let mut sampler = Vec::new();
-        Sampler::encode(random.next(), 0, &chain, &mut sampler);
+        Sampler::encode(random.next(), 0, chain, &mut sampler);
         let (tables, logits) = (&[*table], LogitWish::Last);
         buffer.push(&SeqStep { slot, tokens: &tokens, tables, logits, sampler: Some(&sampler) });
     }

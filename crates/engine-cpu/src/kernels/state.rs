@@ -36,12 +36,14 @@ pub(super) fn sample(tile: &mut Tile) -> Result<(), StepError> {
         let row = step_rows(&rows).nth(tile.step.logits[r].row as usize);
         let Some(row) = row else { return Err(missing(tile, r)) };
         let places = Places::of(tile.step, row.seq, &HISTORY, &tile.sizes)?;
-        let page = tile.step.header.page as usize;
-        for position in (0..=row.position as usize).step_by(page) {
-            places.at(position)?;
-        }
-        let (workspace, ids) = (&mut tile.scratch.sampling, &mut tile.scratch.ids);
-        let record = op.draw(workspace, ids, tile.step, logits.row(r), row, history.all());
+        let record = match op.sampler(tile.step, row) {
+            Ok(sampler) => {
+                places.check(sampler.reads(row.position as usize))?;
+                let (workspace, ids) = (&mut tile.scratch.sampling, &mut tile.scratch.ids);
+                op.draw(workspace, ids, tile.step, logits.row(r), row, &sampler, history.all())
+            }
+            Err(record) => record,
+        };
         tile.outs[0].row::<u32>(r)[0] = record.encode();
     }
     Ok(())

@@ -31,7 +31,10 @@ impl OpDef for Sample {
         let (mut workspace, mut ids) = (Workspace::new(), Vec::new());
         let records = step.logits.iter().enumerate().map(|(r, l)| {
             let row = rows[l.row as usize];
-            self.draw(&mut workspace, &mut ids, step, logits.row(r), row, history.all()).encode()
+            let drawn = self
+                .sampler(step, row)
+                .map(|sampler| self.draw(&mut workspace, &mut ids, step, logits.row(r), row, &sampler, history.all()));
+            drawn.unwrap_or_else(|record| record).encode()
         });
         one(Array::from_u32(1, records.collect()))
     }
@@ -43,10 +46,21 @@ impl OpDef for Sample {
 }
 
 impl Sample {
-    /// Draws the token of a row, with memory of the caller. This is the definition, which every engine may use.
+    /// The sampler of a row.
+    ///
+    /// # Errors
+    /// The record of a row that draws nothing: its sequence has no sampler, or a wrong one.
+    pub fn sampler<'s>(&self, step: &StepView<'s>, row: Row) -> Result<Sampler<'s>, Record> {
+        let words = step.sampler(row.seq as usize).ok_or(Record::None)?;
+        Sampler::decode(words).map_err(|_| Record::BadChain)
+    }
+
+    /// Draws the token of a row, with memory of the caller. This is the definition, which every engine may use. It reads the
+    /// tokens of [`Sampler::reads`].
     ///
     /// # Panics
-    /// If the sequence of the row, or a page up to its position, is missing.
+    /// If the sequence of the row, or the page of a token that is read, is missing.
+    #[expect(clippy::too_many_arguments, reason = "the operands of the op, and memory to reuse")]
     pub fn draw(
         &self,
         workspace: &mut Workspace,
@@ -54,19 +68,24 @@ impl Sample {
         step: &StepView,
         logits: &[f32],
         row: Row,
+        sampler: &Sampler,
         history: &[u32],
     ) -> Record {
-        let seq = row.seq as usize;
-        let Some(words) = step.sampler(seq) else { return Record::None };
-        let Ok(sampler) = Sampler::decode(words) else { return Record::BadChain };
-        let position = row.position as usize;
+        let (page, position) = (step.header.page as usize, row.position as usize);
+        let reads = sampler.reads(position);
         ids.clear();
-        if ids.try_reserve(position + 1).is_err() {
-            NoMemory { bytes: 4 * (position as u64 + 1) }.unwind();
+        if ids.try_reserve(reads.len()).is_err() {
+            NoMemory { bytes: 4 * reads.len() as u64 }.unwind();
         }
-        ids.extend((0..=position).map(|p| history[step.place(seq, HISTORY.rows.group(), p)]));
+        let mut at = reads.start;
+        while at < reads.end {
+            let tokens = (page - at % page).min(reads.end - at);
+            let place = step.place(row.seq as usize, HISTORY.rows.group(), at);
+            ids.extend_from_slice(&history[place..place + tokens]);
+            at += tokens;
+        }
+        let generated_from = sampler.generated_from.saturating_sub(reads.start);
         let draw = sampler.draw_after(position);
-        sample_in(workspace, logits, ids, sampler.generated_from, sampler.chain, draw)
-            .map_or_else(Record::from, Record::Token)
+        sample_in(workspace, logits, ids, generated_from, sampler.chain, draw).map_or_else(Record::from, Record::Token)
     }
 }

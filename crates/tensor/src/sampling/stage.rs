@@ -168,6 +168,27 @@ impl StageRef<'_> {
         }
     }
 
+    /// How many of the last tokens it reads of a history of `tokens`, of which the last `generated` were generated. A history
+    /// cut to them has the same effect.
+    pub fn looks_back(&self, tokens: usize, generated: usize) -> usize {
+        let at_most = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        match *self {
+            _ if self.is_neutral() => 0,
+            // It counts generated tokens up to its number.
+            StageRef::MinTokens { tokens, .. } => generated.min(at_most(tokens)),
+            StageRef::Repetition { last_n, .. } => tokens.min(last_n.map_or(usize::MAX, at_most)),
+            StageRef::Frequency(_) | StageRef::Presence(_) => generated,
+            StageRef::NoRepeatNgram(_) => tokens,
+            StageRef::Bias(_)
+            | StageRef::Ban(_)
+            | StageRef::Temperature(_)
+            | StageRef::TopK(_)
+            | StageRef::TypicalP(_)
+            | StageRef::TopP(_)
+            | StageRef::MinP(_) => 0,
+        }
+    }
+
     /// Whether its numbers are in their ranges, and its tokens in a vocabulary of `vocab`.
     pub fn check(&self, vocab: usize) -> Result<(), ChainError> {
         self.check_numbers()?;

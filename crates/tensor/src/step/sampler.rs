@@ -1,6 +1,7 @@
 //! How a sequence draws, in the words of a step buffer: seed, where its generated text begins, and its chain.
 
 use crate::sampling::{Chain, ChainError, ChainRef, Draw};
+use std::ops::Range;
 
 /// Words before the chain.
 const HEAD: usize = 3;
@@ -32,6 +33,15 @@ impl<'a> Sampler<'a> {
         let (head, chain) = words.split_at_checked(HEAD).ok_or(missing)?;
         let seed = u64::from(head[0]) | u64::from(head[1]) << 32;
         Ok(Sampler { seed, generated_from: head[2] as usize, chain: ChainRef::decode(chain)? })
+    }
+
+    /// The positions whose tokens the draw behind a row at this position reads: the last ones, as far back as a stage of the
+    /// chain looks.
+    pub fn reads(&self, position: usize) -> Range<usize> {
+        let tokens = position + 1;
+        let generated = tokens.saturating_sub(self.generated_from);
+        let back = self.chain.into_iter().map(|stage| stage.looks_back(tokens, generated)).max();
+        tokens - back.unwrap_or(0)..tokens
     }
 
     /// The draw of the token that follows a row at this position.

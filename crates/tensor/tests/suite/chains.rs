@@ -2,7 +2,12 @@
 
 use crate::top_p::{Random, Tokens, below, cumulated, heated, in_order, probabilities, top_p};
 use inkstone_tensor::math::{exp, ln};
-use inkstone_tensor::sampling::{Chain, Draw, SampleError, Stage, TokenBias, Workspace, gumbel, sample_in, survivors};
+use inkstone_tensor::ops::Sample;
+use inkstone_tensor::sampling::{
+    Chain, Draw, SampleError, Stage, TokenBias, Workspace, gumbel, sample, sample_in, survivors,
+};
+use inkstone_tensor::step::record::Record;
+use inkstone_tensor::step::{LogitWish, Row, Sampler, SeqStep, StepBuffer, StepView};
 
 /// The tokens so far.
 #[derive(Debug)]
@@ -169,6 +174,11 @@ fn stages_in_any_order_leave_what_a_sort_at_each_stage_leaves() {
 
         let found = survivors(&logits, &text.history, text.generated_from, &chain);
         let drawn = sample_in(&mut row, &logits, &text.history, text.generated_from, &chain, draw);
+        // The history cut to what the stages read has the same outcome.
+        let (tokens, from) = (text.history.len(), text.generated_from);
+        let back = chain.into_iter().map(|s| s.looks_back(tokens, tokens.saturating_sub(from))).max().unwrap_or(0);
+        let (cut, from) = (&text.history[tokens - back..], from.saturating_sub(tokens - back));
+        assert_eq!(sample_in(&mut row, &logits, cut, from, &chain, draw), drawn, "{} cut to {back}", case());
         let wanted = match model(&logits, &text, &chain) {
             Ok(wanted) => wanted,
             Err(error) => {
@@ -185,4 +195,44 @@ fn stages_in_any_order_leave_what_a_sort_at_each_stage_leaves() {
         assert_eq!(drawn, Ok(best.1), "{}", case());
     }
     assert!(refused < 4000, "{refused} chains left no token");
+}
+
+#[test]
+fn a_draw_over_pages_is_the_draw_over_the_whole_text() {
+    const PAGE: usize = 3;
+    let mut random = Random(9);
+    let (mut row, mut ids) = (Workspace::new(), Vec::new());
+    for round in 0..3000 {
+        let vocab = 1 + random.below(12);
+        let logits: Vec<f32> = (0..vocab).map(|_| random.near_tie()).collect();
+        let text: Vec<u32> = (0..1 + random.below(24)).map(|_| random.below(vocab) as u32).collect();
+        let generated_from = random.below(text.len() as u64 + 1) as usize;
+        let chain = Chain((0..random.below(6)).map(|_| random.stage(vocab)).collect());
+        // The pages of the text, last ones first, and one of another text.
+        let pages = text.len().div_ceil(PAGE) as u32;
+        let table: Vec<u32> = (1..=pages).rev().collect();
+        let mut history = vec![0; (pages as usize + 1) * PAGE];
+        for (position, &id) in text.iter().enumerate() {
+            history[table[position / PAGE] as usize * PAGE + position % PAGE] = id;
+        }
+        let mut sampler = Vec::new();
+        Sampler::encode(5, generated_from, &chain, &mut sampler);
+        let mut buffer = StepBuffer::with_capacity(PAGE, 1, table.len(), sampler.len());
+        let (tokens, tables) = (&text[text.len() - 1..], &[&table[..]]);
+        buffer.push(&SeqStep { slot: 0, tokens, tables, logits: LogitWish::Last, sampler: Some(&sampler) });
+        let step = StepView::new(buffer.encode(0, 1)).unwrap();
+
+        let at = Row { token: tokens[0], position: text.len() as u32 - 1, seq: 0 };
+        let sampler = Sample.sampler(&step, at).unwrap();
+        let found = Sample.draw(&mut row, &mut ids, &step, &logits, at, &sampler, &history);
+        let draw = Draw { seed: 5, index: (text.len() - generated_from) as u64 };
+        let wanted = sample(&logits, &text, generated_from, &chain, draw).map_or_else(Record::from, Record::Token);
+        assert_eq!(found.encode(), wanted.encode(), "round {round}: {chain}, {text:?} from {generated_from}");
+        assert!(ids.len() <= text.len());
+    }
+    // The stages of a usual chain read nothing.
+    let chain = Chain(vec![Stage::Temperature(0.8), Stage::TopK(40), Stage::TopP(0.95), Stage::MinP(0.05)]);
+    let mut words = Vec::new();
+    Sampler::encode(5, 3, &chain, &mut words);
+    assert!(Sampler::decode(&words).unwrap().reads(4096).is_empty());
 }
