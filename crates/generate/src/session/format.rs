@@ -101,7 +101,7 @@ pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_
     let [states, of_model, numerics] = [STATES, MODEL, NUMERICS].map(|field| file.number(field));
     file.same("engine", &engine, &model.engine)?;
     file.same_hash(MODEL, of_model?, model.model, "the file is of another model")?;
-    file.same("formats of keys and values", formats.join(" and "), [&*model.keys, &model.values].join(" and "))?;
+    file.same("format of keys and values", formats.join(" and "), [&*model.keys, &model.values].join(" and "))?;
     file.same_hash(STATES, states?, model.states, "the caches are laid out in another way")?;
     file.same_hash(NUMERICS, numerics?, model.numerics, "the rows were computed with another accuracy")?;
     let words = file.list("number of tokens", 4)?.as_chunks::<4>().0;

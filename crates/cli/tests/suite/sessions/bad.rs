@@ -61,7 +61,7 @@ fn g5_a_session_of_another_model_is_refused() {
 #[test]
 fn g5_a_session_with_another_cache_or_engine_is_refused() {
     let folder = begun();
-    let formats = ": formats of keys and values is F16 and F16, expected F32 and F32";
+    let formats = ": format of keys and values is F16 and F16, expected F32 and F32";
     refused(&folder, "KIND", &["--kv-type", "f32"], formats);
     refused(&folder, "KIND", &["--engine", "reference"], ": engine is cpu, expected reference");
 }

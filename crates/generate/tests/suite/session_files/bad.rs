@@ -108,7 +108,7 @@ fn g5_another_model_is_named() {
     }
     let mut other = setup();
     other.kv.values = inkstone_tensor::DType::F32;
-    let wanted = "formats of keys and values is F16 and F16, expected F16 and F32";
+    let wanted = "format of keys and values is F16 and F16, expected F16 and F32";
     assert_eq!(error_with(&other, &bytes), format!("the bytes of a session: {wanted}"));
     let other = error_after(|bytes, _| bytes[16] ^= 1);
     assert!(other.starts_with("the bytes of a session: engine is "), "{other}");
