@@ -1,5 +1,6 @@
 //! The sequences that run: admission, preemption, and ends that the caller requests.
 
+use crate::request::list_words;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use crate::{Error, FinishReason};
@@ -47,9 +48,9 @@ impl Scheduler {
         self.free(slot);
     }
 
-    /// Admits waiting sequences in their order while there are slots, and pages for all their tokens and one more for
-    /// each running sequence. A sequence whose reader is behind is passed by the others; if slots or pages are short, it
-    /// gives up its own.
+    /// Admits waiting sequences in their order while there are slots, pages for all their tokens and one more for each
+    /// running sequence, and room for their lists in a step. A sequence whose reader is behind is passed by the others; if
+    /// one of these is short, it gives up its own.
     pub(crate) fn admit(&mut self) {
         let mut at = 0;
         while let Some(next) = self.waiting.get(at) {
@@ -59,7 +60,8 @@ impl Scheduler {
             }
             let wanted = self.pages_of(next.known) + self.promised();
             let slot = self.running.iter().position(Option::is_none);
-            let Some(slot) = slot.filter(|_| wanted <= self.pool.available()) else {
+            let fits = wanted <= self.pool.available() && self.has_room_for_lists(next);
+            let Some(slot) = slot.filter(|_| fits) else {
                 match self.running.iter().position(|s| s.as_ref().is_some_and(Sequence::is_behind)) {
                     Some(slot) => self.preempt(slot),
                     None => return,
@@ -78,6 +80,12 @@ impl Scheduler {
             }
             self.running[slot] = Some(s);
         }
+    }
+
+    /// Whether the lists of a sequence fit into a step, next to those of the running sequences.
+    fn has_room_for_lists(&self, s: &Sequence) -> bool {
+        let used: usize = self.running.iter().flatten().map(Sequence::list_words).sum();
+        used + s.list_words() <= list_words(self.runner.vocab())
     }
 
     fn pages_of(&self, tokens: usize) -> usize {

@@ -207,7 +207,7 @@ impl Generator {
         let seed = o.seed.unwrap_or_else(drawn_seed);
         let mut sampler = Vec::new();
         Sampler::encode(seed, prompt.len(), &chain, &mut sampler);
-        if sampler.len() > sampler_words(vocab) {
+        if sampler.len() > sampler_words(vocab, 1) {
             let lists = [o.logit_bias.len(), o.banned.len(), ends.len()].map(|n| n.to_string()).join(", ");
             let allowed = format!("lists no longer than the vocabulary of {vocab}");
             return Err(Error::Option { option: "logit_bias, banned, stop_ids", value: lists, allowed });

@@ -27,15 +27,23 @@ pub fn file_options(metadata: &Metadata) -> Result<Options> {
     })
 }
 
-/// The number of words that a step reserves for the sampling of a sequence: the parameters of every stage, and lists
-/// (biases of two words, banned tokens, end tokens) of the length of the vocabulary.
-pub(crate) fn sampler_words(vocab: usize) -> usize {
-    vocab.saturating_mul(4).saturating_add(64)
+/// The words that a step reserves for the sampling of each sequence: the parameters of every stage, with short lists.
+pub(crate) const CHAIN_WORDS: usize = 64;
+
+/// The words that a step reserves for longer lists (biases of two words, banned tokens, end tokens) of all sequences: lists as
+/// long as the vocabulary, for one sequence. A request whose lists don't fit next to those in use waits.
+pub(crate) fn list_words(vocab: usize) -> usize {
+    vocab.saturating_mul(4)
+}
+
+/// The words of the sampling of this number of sequences in a step.
+pub(crate) fn sampler_words(vocab: usize, sequences: usize) -> usize {
+    sequences.saturating_mul(CHAIN_WORDS).saturating_add(list_words(vocab))
 }
 
 /// The bytes that the step buffer of an engine has for the sampling of this number of sequences.
 pub fn sampler_bytes(vocab: usize, sequences: usize) -> u64 {
-    (sampler_words(vocab) as u64).saturating_mul(4).saturating_mul(sequences as u64)
+    (sampler_words(vocab, sequences) as u64).saturating_mul(4)
 }
 
 /// The sampling chain of a request whose options are resolved.

@@ -69,7 +69,7 @@ impl Runner {
         let slots = Slots::one_group(pool.slots());
         let compiled = compile(&graph.graphs, engine.caps(), engine.registry(), slots, &config.without_fusions)?;
         let most = compiled.largest();
-        let samplers = sampler_words(graph.config.vocab).saturating_mul(config.sequences);
+        let samplers = sampler_words(graph.config.vocab, config.sequences);
         // Sequences may list the same pages.
         let pages = config.context.div_ceil(pool.page()).saturating_mul(config.sequences);
         let step_words = StepBuffer::max_words(most.rows, pages, samplers);
@@ -123,6 +123,11 @@ impl Runner {
     /// The size of the buffers that the plans are bound to.
     pub fn footprint(&self) -> Footprint {
         Footprint::of(self.compiled.interface(), &self.bind)
+    }
+
+    /// The number of tokens of the vocabulary.
+    pub fn vocab(&self) -> usize {
+        self.vocab
     }
 
     /// The time that the engine took to load the weights.

@@ -3,6 +3,7 @@
 use crate::flight::Drawn;
 use crate::output::Output;
 use crate::question::{IDLE, Scoring};
+use crate::request::CHAIN_WORDS;
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece, clock};
 use inkstone_kvcache::{PageCopy, PageTable, Salt};
@@ -96,6 +97,16 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
+    /// The words of its sampling beyond those that each sequence has in a step.
+    pub fn list_words(&self) -> usize {
+        let sampler = match &self.goal {
+            Goal::Draw(draw) => draw.sampler.len(),
+            Goal::Score(scoring) => scoring.sampler.len(),
+            Goal::Logits => 0,
+        };
+        sampler.saturating_sub(CHAIN_WORDS)
+    }
+
     /// The number of tokens that the host has to feed before it decodes; 0 if it decodes.
     pub fn fresh(&self) -> usize {
         self.known.saturating_sub(self.fed)

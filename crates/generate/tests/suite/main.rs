@@ -7,6 +7,7 @@ mod callbacks;
 mod ends;
 mod failures;
 mod inbox;
+mod lists;
 mod options;
 mod preemption;
 mod prefix;
