@@ -10,9 +10,7 @@ use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{
-    Defaults, Error, FinishReason, Flow, Footprint, Metrics, Options, Piece, PlanTimes, Reply, Result, Usage, clock,
-};
+use crate::{Defaults, Error, FinishReason, Flow, Footprint, Metrics, Options, Piece, PlanTimes, Reply, Result, clock};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
@@ -226,8 +224,7 @@ impl Generator {
         };
         let mut ids = Vec::new();
         reserve(&mut ids, limit as usize, "the tokens of the text")?;
-        let usage = Usage { prompt_tokens: prompt.len() as u64, ..Usage::default() };
-        let output = Output::new(usage, Vec::new(), None);
+        let output = Output::new(prompt.len(), Vec::new(), None);
         let (reach, goal) = (prompt.len() + limit as usize, Goal::Draw(Box::new(draw)));
         let handle = self.start(Start { ids: prompt, reach, goal, chunks: vec![self.chunk], output }, salt, &o)?;
         Ok(Stream::new(handle, seed, ids))
@@ -257,8 +254,7 @@ impl Generator {
         let mut values = Vec::new();
         reserve(&mut values, ids.len().saturating_mul(self.graph.config.vocab), "logits")?;
         let o = Options::default();
-        let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
-        let output = Output::new(usage, values, None);
+        let output = Output::new(ids.len(), values, None);
         let start = Start { ids, reach: ids.len(), goal: Goal::Logits, chunks: chunks.to_vec(), output };
         let handle = self.start(start, self.salt(&o, None), &o)?;
         handle.wait()?;

@@ -35,8 +35,8 @@ pub(crate) struct State {
 }
 
 impl Output {
-    /// An empty output. `logits` has enough capacity for the requested logits.
-    pub fn new(usage: Usage, logits: Vec<f32>, question: Option<Question>) -> Output {
+    /// An empty output of a prompt of this number of tokens. `logits` has enough capacity for the requested logits.
+    pub fn new(prompt: usize, logits: Vec<f32>, question: Option<Question>) -> Output {
         let state = State {
             // Together with the steps under way: no step waits for memory.
             pieces: VecDeque::with_capacity(FULL + KEPT),
@@ -44,7 +44,7 @@ impl Output {
             question,
             finish: None,
             error: None,
-            usage,
+            usage: Usage { prompt_tokens: prompt as u64, ..Usage::default() },
             started: Instant::now(),
             first: None,
             last: None,

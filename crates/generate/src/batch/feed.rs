@@ -48,6 +48,7 @@ struct Waiting {
     salt: Salt,
     next: u32,
     count: u32,
+    /// The sequences of each: 1 for a sample.
     beams: usize,
 }
 
@@ -149,27 +150,29 @@ impl Batch {
     /// An event that is there, in turns.
     fn take(&mut self) -> Option<BatchEvent> {
         for _ in 0..self.open.len() {
-            let Open { request, source } = self.open.pop_front()?;
-            match source {
-                Source::Sample { sample, mut stream } => match stream.poll_next() {
+            let mut open = self.open.pop_front()?;
+            let request = open.request;
+            match &mut open.source {
+                Source::Sample { sample, stream } => match stream.poll_next() {
                     Some(Some(piece)) => {
-                        self.open.push_back(Open { request, source: Source::Sample { sample, stream } });
-                        return Some(BatchEvent::Piece(BatchPiece { request, sample, piece }));
+                        let piece = BatchPiece { request, sample: *sample, piece };
+                        self.open.push_back(open);
+                        return Some(BatchEvent::Piece(piece));
                     }
                     Some(None) => {
                         self.done(request);
-                        return Some(BatchEvent::End { request, sample, end: end(&stream) });
+                        return Some(BatchEvent::End { request, sample: *sample, end: end(stream) });
                     }
-                    None => self.open.push_back(Open { request, source: Source::Sample { sample, stream } }),
+                    None => {}
                 },
-                Source::Search(mut search) => match search.poll() {
-                    Some(found) => {
+                Source::Search(search) => {
+                    if let Some(found) = search.poll() {
                         self.found(request, found);
                         return self.events.pop_front();
                     }
-                    None => self.open.push_back(Open { request, source: Source::Search(search) }),
-                },
+                }
             }
+            self.open.push_back(open);
         }
         None
     }
@@ -249,8 +252,7 @@ impl Iterator for Batch {
             let sequences = self.generator.config().sequences;
             while let Some(next) = self.waiting.front() {
                 // A request that no number of ended ones makes room for fails when it begins.
-                let wanted = if next.beams > 1 { next.beams } else { 1 };
-                if self.running() + wanted > sequences && !self.open.is_empty() {
+                if self.running() + next.beams > sequences && !self.open.is_empty() {
                     break;
                 }
                 if let Some(failed) = self.begin() {

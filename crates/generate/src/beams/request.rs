@@ -9,7 +9,7 @@ use crate::question::{Question, Scoring};
 use crate::request::chain;
 use crate::sequence::Goal;
 use crate::stream::Handle;
-use crate::{Error, FinishReason, Generator, Options, Result, Usage};
+use crate::{Error, FinishReason, Generator, Options, Result};
 use inkstone_kvcache::Salt;
 use inkstone_tensor::ops::TOP;
 use inkstone_tensor::step::Sampler;
@@ -59,8 +59,7 @@ impl Generator {
             let ids = if first { prompt } else { &[] };
             let mut text = Vec::new();
             reserve(&mut text, reach, "the tokens of a search")?;
-            let usage = Usage { prompt_tokens: ids.len() as u64, ..Usage::default() };
-            let output = Output::new(usage, Vec::new(), Some(Question::new(text)));
+            let output = Output::new(ids.len(), Vec::new(), Some(Question::new(text)));
             let goal = Goal::Score(Box::new(Scoring { sampler, asked: false, idle: 0, counts: first }));
             let own = Options::default();
             self.start(
