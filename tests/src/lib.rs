@@ -1,6 +1,7 @@
 //! Shared code of the checks across crates: it finds and reads golden data, and compares results.
 
 mod clock;
+pub mod described;
 mod engines;
 pub mod large;
 mod npy;

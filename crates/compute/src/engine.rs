@@ -32,6 +32,8 @@ pub struct Caps {
     pub name: String,
     /// Bytes of memory for weights and buffers.
     pub memory: u64,
+    /// The most bytes of a buffer that a kernel can reach; [`u64::MAX`] if there is no such limit.
+    pub binding: u64,
     /// Features that kernels may need: instruction sets, extensions.
     pub features: Vec<&'static str>,
     /// Threads of the host that compute.
@@ -55,6 +57,7 @@ impl Caps {
         Caps {
             name: name.to_owned(),
             memory: 1 << 34,
+            binding: u64::MAX,
             features: Vec::new(),
             threads: 1,
             bindings: 32,
@@ -105,6 +108,28 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// [`Error::Budget`] or [`Error::NoMemory`] with the numbers.
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer>;
+
+    /// Several buffers at once, in this order. A device may make one buffer of them.
+    ///
+    /// # Errors
+    /// Like [`Engine::alloc`].
+    fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
+        buffers.iter().map(|(bytes, usage)| self.alloc(*bytes, *usage)).collect()
+    }
+
+    /// The bytes of memory that weights take once they are loaded. By default, weights are stored as in the file.
+    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
+        weights.iter().map(|w| w.ty.bytes(&Default::default())).fold(0, u64::saturating_add)
+    }
+
+    /// Prepares the kernels of all plans of a model, so that nothing is compiled while text is generated. It is called
+    /// once, before the weights are loaded. By default, there is nothing to do.
+    ///
+    /// # Errors
+    /// A kernel that the device refuses; cancellation.
+    fn warm(&self, _plans: &[&Plan], _progress: &dyn Progress) -> Result<()> {
+        Ok(())
+    }
 
     /// Loads weights, each once, in the layout that its slot gives it.
     ///

@@ -14,7 +14,7 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// In place of a name: the first engine that opens.
+    /// In place of a name: the first engine that opens and runs the model, never the reference engine.
     pub const AUTO: &'static str = "auto";
 
     /// The engine of this crate.
@@ -36,20 +36,33 @@ impl Engines {
         self.entries.iter().map(|(name, _)| name.as_str())
     }
 
+    /// The engines that a name stands for, best first. [`Engines::AUTO`] stands for all but the reference engine, which
+    /// is far slower than any other.
+    ///
+    /// # Errors
+    /// [`Error::NoEngine`] if there are none.
+    pub fn named(&self, name: &str) -> Result<Vec<(&str, &Factory)>> {
+        let auto = name == Self::AUTO;
+        let stands_for = |n: &str| if auto { n != Reference::NAME } else { n == name };
+        let found: Vec<_> = self.entries.iter().filter(|(n, _)| stands_for(n)).map(|(n, f)| (n.as_str(), f)).collect();
+        if found.is_empty() { Err(self.none(name)) } else { Ok(found) }
+    }
+
+    fn none(&self, name: &str) -> Error {
+        let known = [Self::AUTO].into_iter().chain(self.names()).collect::<Vec<_>>().join(", ");
+        Error::NoEngine { name: name.to_owned(), known }
+    }
+
     /// Opens the engine of this name; with [`Engines::AUTO`] the first one that opens.
     ///
     /// # Errors
     /// [`Error::NoEngine`], or why the engine (with `auto`: the best one) does not open.
     pub fn open(&self, name: &str, options: &EngineOptions) -> Result<Arc<dyn Engine>> {
-        let known = || [Self::AUTO].into_iter().chain(self.names()).collect::<Vec<_>>().join(", ");
-        let mut refusal = None;
-        for (_, factory) in self.entries.iter().filter(|(n, _)| name == Self::AUTO || n == name) {
-            match factory(options) {
-                Ok(engine) => return Ok(engine),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        Err(refusal.unwrap_or_else(|| Error::NoEngine { name: name.to_owned(), known: known() }))
+        let auto = (name == Self::AUTO).then(|| options.auto.unwrap_or(0));
+        let options = EngineOptions { auto, ..options.clone() };
+        let mut opened = self.named(name)?.into_iter().map(|(_, factory)| factory(&options));
+        let best = opened.next().unwrap_or_else(|| Err(self.none(name)));
+        best.or_else(|refusal| opened.find_map(Result::ok).ok_or(refusal))
     }
 }
 
@@ -66,13 +79,24 @@ mod tests {
     #[test]
     fn engines_are_opened_by_name_and_auto_takes_the_first_that_opens() {
         let mut engines = Engines::reference();
-        let broken: Factory = Arc::new(|_| Err(Error::Cancelled));
-        engines.register("broken", broken);
         let options = EngineOptions::default();
-        assert_eq!(engines.names().collect::<Vec<_>>(), ["broken", "reference"]);
-        assert_eq!(engines.open("auto", &options).unwrap().caps().name, "reference");
-        assert!(matches!(engines.open("broken", &options), Err(Error::Cancelled)));
+        let none = engines.open("auto", &options).err().unwrap().to_string();
+        assert_eq!(none, "no engine auto; there are: auto, reference");
+        // Told of the bytes of the weights only if it was not asked for by name.
+        let told: Factory = Arc::new(|options| match options.auto {
+            Some(bytes) => Ok(Arc::new(Reference::new(&EngineOptions::default().budget(1000 + bytes))?)),
+            None => Err(Error::Cancelled),
+        });
+        engines.register("told", told);
+        engines.register("broken", Arc::new(|_| Err(Error::Cancelled)));
+        assert_eq!(engines.names().collect::<Vec<_>>(), ["broken", "told", "reference"]);
+        assert_eq!(engines.named("auto").unwrap().iter().map(|(n, _)| *n).collect::<Vec<_>>(), ["broken", "told"]);
+        assert_eq!(engines.open("auto", &options).unwrap().caps().memory, 1000);
+        assert_eq!(engines.open("auto", &options.clone().auto(7)).unwrap().caps().memory, 1007);
+        for name in ["broken", "told"] {
+            assert!(matches!(engines.open(name, &options.clone().auto(7)), Err(Error::Cancelled)), "{name}");
+        }
         let unknown = engines.open("cuda", &options).err().unwrap().to_string();
-        assert_eq!(unknown, "no engine cuda; there are: auto, broken, reference");
+        assert_eq!(unknown, "no engine cuda; there are: auto, broken, told, reference");
     }
 }

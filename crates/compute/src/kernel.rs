@@ -278,6 +278,9 @@ pub struct EngineOptions {
     /// Whether weights are used in place in the layout of their source, instead of copied in the best layouts of the
     /// engine. This is slower, but needs no memory except the map of the file.
     pub in_place: bool,
+    /// For an engine that was not asked for by its name ([`Engines::AUTO`](crate::Engines::AUTO)): the bytes of the
+    /// weights that it is to load, 0 if they are unknown. Such an engine may refuse to open where another one is faster.
+    pub auto: Option<u64>,
     /// Whether executables record the times of their steps ([`Executable::times`](crate::Executable)).
     pub profile: bool,
 }
@@ -312,6 +315,10 @@ impl EngineOptions {
     /// Whether weights stay where they are.
     pub fn in_place(self, in_place: bool) -> Self {
         EngineOptions { in_place, ..self }
+    }
+    /// For an engine that was not asked for by its name, and weights of so many bytes.
+    pub fn auto(self, weight_bytes: u64) -> Self {
+        EngineOptions { auto: Some(weight_bytes), ..self }
     }
     /// With the times of steps.
     pub fn profile(self, profile: bool) -> Self {

@@ -9,7 +9,7 @@
 //! use inkstone_compute::{Engine, EngineOptions, Engines, conformance};
 //!
 //! let options = EngineOptions::default().budget(1 << 28);
-//! let engine = Engines::reference().open("auto", &options)?;
+//! let engine = Engines::reference().open("reference", &options)?;
 //! assert_eq!(engine.caps().rows, [1, 8, 512]);
 //!
 //! let report = conformance::run(engine.as_ref());

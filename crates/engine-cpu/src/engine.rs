@@ -63,6 +63,10 @@ impl Cpu {
         caps.threads = pool.threads();
         Ok(Cpu { budget, caps, registry, in_place: options.in_place, pool, profile: options.profile })
     }
+
+    fn loading(&self) -> Loading<'_> {
+        Loading { budget: &self.budget, threads: self.pool.threads(), in_place: self.in_place }
+    }
 }
 
 /// Whether products of pairs of BF16 may be used with these sets.
@@ -106,8 +110,11 @@ impl Engine for Cpu {
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        let (budget, threads) = (&self.budget, self.pool.threads());
-        Loading { budget, threads, in_place: self.in_place }.load(source, weights, progress)
+        self.loading().load(source, weights, progress)
+    }
+
+    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
+        self.loading().bytes(weights)
     }
 
     fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {

@@ -74,17 +74,16 @@ impl Loading<'_> {
         slots: &[WeightSlot],
         progress: &dyn Progress,
     ) -> Result<Weights> {
-        let (mut held, mut total) = (Vec::with_capacity(slots.len()), 0usize);
-        for slot in slots {
-            if self.in_place && slot.layout == Layout::FILE {
-                held.push(Held::There(slot.read(source)?));
-                continue;
-            }
-            slot.check(source)?;
-            let end = size(slot)?.and_then(|bytes| total.checked_add(bytes));
-            let end = end.ok_or(Error::NoMemory { what: WEIGHTS, source: NoMemory { bytes: u64::MAX } })?;
-            held.push(Held::Here(total..end));
-            total = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
+        let (places, total) = self.places(slots)?;
+        let mut held = Vec::with_capacity(slots.len());
+        for (slot, place) in slots.iter().zip(places) {
+            held.push(match place {
+                Some(range) => {
+                    slot.check(source)?;
+                    Held::Here(range)
+                }
+                None => Held::There(slot.read(source)?),
+            });
         }
         let charge = self.budget.charge(total as u64, WEIGHTS)?;
         let none = || Error::NoMemory { what: WEIGHTS, source: NoMemory { bytes: total as u64 } };
@@ -101,6 +100,32 @@ impl Loading<'_> {
         };
         let loaded = Loaded { slots: slots.to_vec(), held, arena, _charge: charge };
         Ok(Weights::new(Arc::new(loaded), total as u64).in_file(locked, streamed))
+    }
+
+    /// The bytes of the arena for these weights.
+    pub(crate) fn bytes(&self, slots: &[WeightSlot]) -> u64 {
+        match self.places(slots) {
+            Ok((_, total)) => total as u64,
+            Err(Error::NoMemory { .. }) => u64::MAX,
+            // `load` gives the error.
+            Err(_) => 0,
+        }
+    }
+
+    /// The place of each weight in the arena, none for a weight that is used in its file, and the bytes of the arena.
+    fn places(&self, slots: &[WeightSlot]) -> Result<(Vec<Option<Range<usize>>>, usize)> {
+        let (mut places, mut total) = (Vec::with_capacity(slots.len()), 0usize);
+        for slot in slots {
+            if self.in_place && slot.layout == Layout::FILE {
+                places.push(None);
+                continue;
+            }
+            let end = size(slot)?.and_then(|bytes| total.checked_add(bytes));
+            let end = end.ok_or(Error::NoMemory { what: WEIGHTS, source: NoMemory { bytes: u64::MAX } })?;
+            places.push(Some(total..end));
+            total = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
+        }
+        Ok((places, total))
     }
 
     /// Reads all pieces on all threads.
@@ -162,7 +187,7 @@ fn together(layout: Layout) -> usize {
     }
 }
 
-/// Rows of a weight, as [`WeightSlot::check`] has found them.
+/// Rows of a weight.
 fn rows(slot: &WeightSlot) -> usize {
     if let Dim::N(rows) = slot.ty.rows { rows } else { 0 }
 }

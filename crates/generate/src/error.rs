@@ -1,4 +1,5 @@
 use crate::SessionError;
+use crate::memory::sum;
 use inkstone_tensor::{ErrorKind, sampling};
 use std::sync::Arc;
 
@@ -70,6 +71,41 @@ pub enum Error {
     NoPort {
         /// The port.
         port: inkstone_compute::Port,
+    },
+    /// The engine allocated no arena.
+    #[error("the engine allocated no arena")]
+    NoArena,
+    /// The model and its cache do not fit in the memory of the engine.
+    #[error(
+        "the model needs {} bytes of engine {engine}, which has {memory}: {weights} for weights, {values} for values of a \
+         step, {cache} for the cache",
+        sum([*weights, *values, *cache])
+    )]
+    ModelMemory {
+        /// Name of the engine.
+        engine: String,
+        /// Bytes of the weights.
+        weights: u64,
+        /// Bytes of values between steps, and of the step itself.
+        values: u64,
+        /// Bytes of the cache.
+        cache: u64,
+        /// The bytes that the engine has.
+        memory: u64,
+    },
+    /// A kernel of the engine does not reach all of a buffer.
+    #[error("the {what} needs {needs} {unit}, a kernel of engine {engine} reaches {most}")]
+    Binding {
+        /// Name of the engine.
+        engine: String,
+        /// The purpose of the buffer.
+        what: &'static str,
+        /// The unit of the numbers.
+        unit: &'static str,
+        /// The size of the buffer.
+        needs: u64,
+        /// The most that a kernel reaches.
+        most: u64,
     },
     /// The engine has no executor.
     #[error("the engine has no executor")]
@@ -143,13 +179,14 @@ impl Error {
             | Error::NoSuchToken { .. }
             | Error::NoTokenLeft { .. } => ErrorKind::InvalidRequest,
             Error::Recommended(_) => ErrorKind::Unsupported,
-            Error::NoMemory { .. } => ErrorKind::OutOfMemory,
+            Error::NoMemory { .. } | Error::ModelMemory { .. } | Error::Binding { .. } => ErrorKind::OutOfMemory,
             Error::Busy | Error::QueueFull { .. } | Error::NoThread(_) => ErrorKind::Busy,
             Error::Callback(_) => ErrorKind::Cancelled,
             Error::NanLogits { .. }
             | Error::NoRecord { .. }
             | Error::NoCarry
             | Error::NoPort { .. }
+            | Error::NoArena
             | Error::NoExecutor
             | Error::Panicked
             | Error::Closed(_) => ErrorKind::Engine,

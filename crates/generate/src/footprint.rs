@@ -1,3 +1,4 @@
+use crate::memory::sum;
 use inkstone_compute::{Bindings, Interface, Weights};
 
 /// The memory of a model in its engine, in bytes.
@@ -26,9 +27,4 @@ impl Footprint {
         let Weights { bytes: copied, locked, streamed, .. } = bind.weights;
         Footprint { weights: sum(weights), copied, locked, streamed, states: sum(states), values: sum(values) }
     }
-}
-
-/// A saturating sum.
-fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
-    bytes.fold(0, u64::saturating_add)
 }

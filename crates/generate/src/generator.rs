@@ -10,7 +10,9 @@ use crate::sequence::{Draw, Goal, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
-use crate::{Defaults, Error, FinishReason, Flow, Footprint, Metrics, Options, Piece, PlanTimes, Reply, Result, clock};
+use crate::{
+    Defaults, Error, FinishReason, Flow, Footprint, Metrics, Needs, Options, Piece, PlanTimes, Reply, Result, clock,
+};
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
@@ -100,6 +102,7 @@ pub struct Generator {
     chunk: usize,
     compiled: Arc<Compiled>,
     footprint: Footprint,
+    needs: Needs,
     load_time: Duration,
 }
 
@@ -121,14 +124,27 @@ impl Generator {
 
     /// A generator for a model that has already been loaded.
     pub fn of(loaded: Loaded, tokenizer: Arc<Tokenizer>, options: Options) -> Generator {
-        let Loaded { graph, engine, config, parts } = loaded;
+        let Loaded { graph, engine, config, needs, parts } = loaded;
         let runner = &parts.runner;
         let chunk = if config.chunk == 0 { usize::MAX } else { config.chunk };
         let (compiled, footprint, load_time) = (runner.compiled().clone(), runner.footprint(), runner.load_time());
         let scheduler = Scheduler::new(parts, tokenizer.clone(), config.sequences);
         let shared = Arc::new(Shared::new(scheduler, config.queue));
         let (salts, config, options) = (Arc::default(), Arc::new(config), Arc::new(options));
-        Generator { graph, tokenizer, engine, config, options, shared, salts, chunk, compiled, footprint, load_time }
+        Generator {
+            graph,
+            tokenizer,
+            engine,
+            config,
+            options,
+            shared,
+            salts,
+            chunk,
+            compiled,
+            footprint,
+            needs,
+            load_time,
+        }
     }
 
     /// Generates a continuation of a prompt. Text that looks like a special token is plain text, unless
@@ -293,6 +309,11 @@ impl Generator {
     /// The memory of the model in its engine.
     pub fn footprint(&self) -> Footprint {
         self.footprint
+    }
+
+    /// The memory that the model was found to need before anything was allocated.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
     }
 
     /// The time that the engine took to load the weights.

@@ -48,12 +48,13 @@ pub use batch::{Batch, BatchEnd, BatchEvent, BatchPiece, BatchStream, Prompt, Re
 pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
-pub use loaded::Loaded;
+pub use loaded::{Loaded, Unloaded};
+pub use memory::Needs;
 pub use metrics::Metrics;
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};
 pub use reply::{FinishReason, Flow, Piece, Reply, Timings, TokenScore, Usage};
-pub use request::{file_options, sampler_bytes};
+pub use request::file_options;
 pub use session::{MAX_EXTRA, Session, SessionError, SessionStream};
 pub use steps::{PageOrder, Steps};
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};

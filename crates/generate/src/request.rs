@@ -41,11 +41,6 @@ pub(crate) fn sampler_words(vocab: usize, sequences: usize) -> usize {
     sequences.saturating_mul(CHAIN_WORDS).saturating_add(list_words(vocab))
 }
 
-/// The bytes that the step buffer of an engine has for the sampling of this number of sequences.
-pub fn sampler_bytes(vocab: usize, sequences: usize) -> u64 {
-    (sampler_words(vocab, sequences) as u64).saturating_mul(4)
-}
-
 /// The sampling chain of a request whose options are resolved.
 pub(crate) fn chain(o: &Options, ends: &[u32], vocab: usize) -> Result<Chain> {
     let last_n = o.repeat_last_n.filter(|n| *n != u32::MAX);

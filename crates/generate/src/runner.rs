@@ -5,12 +5,11 @@ use crate::memory::reserve;
 use crate::request::sampler_words;
 use crate::{Error, Footprint, PlanTimes, Result, RunConfig, Runs};
 use inkstone_compute::{Back, Bindings, Buffer, Engine, Executable, KEPT, Port, Queue, Region, Ticket, Usage};
-use inkstone_graph::{Compiled, Kind, Wants, compile};
-use inkstone_kvcache::Pool;
+use inkstone_graph::{Compiled, Kind, Wants};
 use inkstone_model::ModelGraph;
+use inkstone_tensor::Progress;
 use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{NONE, SEQS, StepBuffer, carry};
-use inkstone_tensor::{Progress, Slots};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,40 +56,38 @@ struct Key {
 }
 
 impl Runner {
-    /// Compiles the graphs, loads the weights, allocates the buffers, and prepares the plans for decoding. Returns the
-    /// runner, and an empty step with room for the largest one.
+    /// Allocates the buffers, loads the weights, and prepares the plans for decoding. Returns the runner, and an empty step
+    /// with room for the largest one.
     pub fn new(
         graph: &ModelGraph,
         engine: &Arc<dyn Engine>,
+        compiled: Compiled,
         config: &RunConfig,
-        pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<(Runner, Step)> {
-        let slots = Slots::one_group(pool.slots());
-        let compiled = compile(&graph.graphs, engine.caps(), engine.registry(), slots, &config.without_fusions)?;
         let most = compiled.largest();
         let samplers = sampler_words(graph.config.vocab, config.sequences);
         // Sequences may list the same pages.
-        let pages = config.context.div_ceil(pool.page()).saturating_mul(config.sequences);
+        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
         let step_words = StepBuffer::max_words(most.rows, pages, samplers);
-        let buffer = StepBuffer::try_with_capacity(pool.page(), most.rows, pages, samplers);
+        let buffer = StepBuffer::try_with_capacity(config.page, most.rows, pages, samplers);
         let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;
         let mut written = Vec::new();
         reserve(&mut written, step_words, "the step buffer")?;
 
         let interface = compiled.interface();
+        let ports = interface.ports.iter().map(|(_, ty)| (ty.bytes(&most), Usage::Port));
+        let sizes: Vec<(u64, Usage)> = [(compiled.arena_bytes(), Usage::Arena)].into_iter().chain(ports).collect();
+        let mut values = engine.alloc_all(&sizes)?.into_iter();
+        let arena = values.next().ok_or(Error::NoArena)?;
+        let ports = interface.ports.iter().zip(values).map(|((port, _), buffer)| (*port, buffer)).collect();
+        let states = interface.states.iter().map(|s| engine.alloc(s.ty.bytes(&most), Usage::State));
+        let states = states.collect::<Result<_, _>>()?;
+        let step = engine.alloc((step_words as u64).saturating_mul(4), Usage::Step)?;
         let begun = Instant::now();
         let weights = engine.load(&*graph.weights, &interface.weights, progress)?;
         let load_time = begun.elapsed();
-        let states = interface.states.iter().map(|s| engine.alloc(s.ty.bytes(&most), Usage::State));
-        let ports = interface.ports.iter().map(|(p, ty)| Ok((*p, engine.alloc(ty.bytes(&most), Usage::Port)?)));
-        let bind = Bindings {
-            weights,
-            states: states.collect::<Result<_, _>>()?,
-            ports: ports.collect::<Result<_, inkstone_compute::Error>>()?,
-            arena: engine.alloc(compiled.arena_bytes(), Usage::Arena)?,
-            step: engine.alloc((step_words as u64).saturating_mul(4), Usage::Step)?,
-        };
+        let bind = Bindings { weights, states, ports, arena, step };
         let carry = interface.state("carry").and_then(|id| bind.states.get(id as usize)).cloned();
         let exec = engine.caps().exec.first().copied().ok_or(Error::NoExecutor)?;
         let copy = Arc::new(compiled.step(0, 0, &[Kind::COPY])?);
@@ -352,13 +349,15 @@ impl Runner {
 
     /// The plan for these buckets, which is prepared on first use.
     fn ready(&mut self, wants: Wants, rows: usize, logit_rows: usize) -> Result<Key> {
-        let caps = self.engine.caps();
         let bucket = |buckets: &[usize], n: usize| buckets.iter().copied().find(|b| *b >= n).unwrap_or(n);
-        let key =
-            Key { wants, rows: bucket(&caps.rows, rows), logit_rows: bucket(&caps.logit_rows, logit_rows.max(1)) };
+        let key = Key {
+            wants,
+            rows: bucket(self.compiled.rows(), rows),
+            logit_rows: bucket(self.compiled.logit_rows(), logit_rows.max(1)),
+        };
         if !self.ready.contains_key(&key) {
             let plan = self.compiled.step(key.rows, key.logit_rows, &wants.kinds())?;
-            let exec = caps.exec.first().copied().ok_or(Error::NoExecutor)?;
+            let exec = self.engine.caps().exec.first().copied().ok_or(Error::NoExecutor)?;
             let executable = self.engine.prepare(Arc::new(plan), self.bind.clone(), exec)?;
             self.ready.insert(key, Ready { executable, runs: Runs::default() });
         }

@@ -2,7 +2,7 @@
 
 use crate::check::check;
 use crate::fuse::{check_names, fuse};
-use crate::graph::{Graph, Source};
+use crate::graph::Graph;
 use crate::kind::Kind;
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
@@ -49,8 +49,7 @@ pub fn compile(
     without: &[String],
 ) -> Result<Compiled> {
     check_names(without)?;
-    for (kind, graph) in graphs {
-        check_places(graph.borrow(), &slots)?;
+    for (kind, _) in graphs {
         let count = graphs.iter().filter(|(k, _)| k == kind).count();
         if count > 1 {
             return Err(Error::Kind { kind: *kind, count });
@@ -72,6 +71,7 @@ pub fn compile(
     let all: Vec<Buckets> = simple.iter().map(|(_, g, sizes)| (g, &sizes[..])).collect();
     let (selection, selected) = select(&all, caps, registry)?;
     report.add(selected);
+    check_places(selection.interface(), &slots)?;
 
     let mut plans = Vec::new();
     for (kind, g, sizes) in &simple {
@@ -108,11 +108,11 @@ fn run(passes: &[(&str, Pass)], g: &mut Graph, cx: &Context) -> Result<Report> {
 }
 
 /// Every cache is in a layer group that has places.
-fn check_places(g: &Graph, slots: &Slots) -> Result<()> {
-    for (source, v) in g.inputs() {
-        let (Source::State(name), Dim::Slots { group, .. }) = (source, g.body().ty(v).rows) else { continue };
+fn check_places(interface: &Interface, slots: &Slots) -> Result<()> {
+    for state in &interface.states {
+        let Dim::Slots { group, .. } = state.ty.rows else { continue };
         if slots.of(group) == 0 {
-            return Err(Error::NoPlaces { graph: g.name().to_owned(), state: name.to_string(), group });
+            return Err(Error::NoPlaces { state: state.name.to_string(), group });
         }
     }
     Ok(())
@@ -140,6 +140,33 @@ impl Compiled {
     /// Weights, states and ports, the same for all plans.
     pub fn interface(&self) -> &Arc<Interface> {
         &self.interface
+    }
+
+    /// The same for caches of `slots` places in each layer group. Nothing else of a plan depends on their number, so that
+    /// it can be chosen when the size of everything else is known.
+    ///
+    /// # Errors
+    /// A cache whose group has no places.
+    pub fn with_slots(mut self, slots: Slots) -> Result<Compiled> {
+        check_places(&self.interface, &slots)?;
+        self.slots = slots;
+        self.plans.iter_mut().flat_map(|(_, plans)| plans).for_each(|plan| plan.bucket.slots = slots);
+        Ok(self)
+    }
+
+    /// All plans, by kind, then ascending by bucket.
+    pub fn all_plans(&self) -> impl Iterator<Item = &Plan> {
+        self.plans.iter().flat_map(|(_, plans)| plans)
+    }
+
+    /// The buckets of rows, ascending.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// The buckets of logit rows, ascending.
+    pub fn logit_rows(&self) -> &[usize] {
+        &self.logit_rows
     }
 
     /// The plans of a kind, one a bucket, ascending.
@@ -172,7 +199,7 @@ impl Compiled {
 
     /// Bytes of an arena that serves all plans and all steps made of them.
     pub fn arena_bytes(&self) -> u64 {
-        self.plans.iter().flat_map(|(_, plans)| plans).map(|p| p.arena_bytes).max().unwrap_or(0)
+        self.all_plans().map(|p| p.arena_bytes).max().unwrap_or(0)
     }
 
     /// One plan for a step with this number of rows and logit rows, linked from the plans of these kinds in order

@@ -75,10 +75,8 @@ pub enum Error {
         block: usize,
     },
     /// A cache in a layer group that has no places.
-    #[error("graph {graph}: state {state} is in layer group {group}, which has no places")]
+    #[error("state {state} is in layer group {group}, which has no places")]
     NoPlaces {
-        /// The name of the graph.
-        graph: String,
         /// The name of the state.
         state: String,
         /// The group.

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 static ENGINES: LazyLock<Mutex<Engines>> = LazyLock::new(|| Mutex::new(of_this_build()));
 
-/// The engines of this build. `auto` tries the last registered engine first.
+/// The engines of this build. `auto` tries the last registered engine first, and never `reference`.
 fn of_this_build() -> Engines {
     let mut engines = Engines::default();
     engines.register(Reference::NAME, Arc::new(|options| Ok(Arc::new(Reference::new(options)?))));
@@ -24,7 +24,7 @@ pub fn register(name: impl Into<String>, factory: Factory) {
     engines().register(name, factory);
 }
 
-/// The names of all engines, in the order that `auto` tries them.
+/// The names of all engines, in the order that `auto` tries them; it never tries `reference`.
 ///
 /// ```
 /// assert_eq!(inkstone::engines::names(), ["cpu", "reference"]);
@@ -33,7 +33,13 @@ pub fn names() -> Vec<String> {
     engines().names().map(str::to_owned).collect()
 }
 
-/// Opens the engine with this name; `auto` opens the first of [`names`] that works on this machine.
+/// The engines that a name stands for, best first.
+pub(crate) fn named(name: &str) -> Result<Vec<(String, Factory)>> {
+    let engines = engines().clone();
+    Ok(engines.named(name)?.into_iter().map(|(name, factory)| (name.to_owned(), factory.clone())).collect())
+}
+
+/// Opens the engine with this name; `auto` opens the first of [`names`] that works on this machine, but not `reference`.
 ///
 /// # Errors
 /// The name is unknown, or the engine can't be opened.

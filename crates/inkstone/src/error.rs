@@ -37,6 +37,12 @@ pub enum Error {
         /// The difference between its bytes and a conversation.
         reason: String,
     },
+    /// No engine runs the model.
+    #[error("no engine runs the model: {}", reasons(engines))]
+    Refused {
+        /// The engines by name, with their reasons, best engine first.
+        engines: Vec<(String, Error)>,
+    },
     /// The context does not fit in memory.
     #[error(
         "a context of {context} tokens needs {bytes} bytes of cache, {free} bytes are free; the largest that fits has \
@@ -83,6 +89,8 @@ impl Error {
             Error::Option { .. } => ErrorKind::InvalidRequest,
             Error::NoConversation { .. } => ErrorKind::Unsupported,
             Error::ContextMemory { .. } => ErrorKind::OutOfMemory,
+            // The last engine supports most.
+            Error::Refused { engines } => engines.last().map_or(ErrorKind::Engine, |(_, error)| error.kind()),
         }
     }
 
@@ -93,6 +101,13 @@ impl Error {
             Error::{Budget, NoMemory},
             WEIGHTS,
         };
+        use inkstone_generate::Error::ModelMemory;
+        if let Error::Refused { engines } = self {
+            return engines.last().is_some_and(|(_, error)| error.is_lack_of_memory_for_weights());
+        }
+        if let Error::Generate(ModelMemory { weights, values, cache, memory, .. }) = self {
+            return *weights > 0 && values.saturating_add(*cache) <= *memory;
+        }
         let (Error::Engine(e) | Error::Generate(inkstone_generate::Error::Engine(e))) = self else { return false };
         matches!(e, Budget { what: WEIGHTS, .. } | NoMemory { what: WEIGHTS, .. })
     }
@@ -103,9 +118,16 @@ impl Error {
         match self {
             Error::Option { .. } | Error::Engine(NoEngine { .. } | NoIsa { .. }) => true,
             Error::Generate(e) => e.is_usage(),
+            Error::Refused { engines } => engines.iter().all(|(_, error)| error.is_usage()),
             _ => false,
         }
     }
+}
+
+/// A line with the reason of each engine.
+fn reasons(engines: &[(String, Error)]) -> String {
+    let reasons: Vec<String> = engines.iter().map(|(name, error)| format!("{name}: {error}")).collect();
+    reasons.join("; ")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::{Error, Model, Result};
 use inkstone_compute::{Caps, Kernel, Layout, Plan, Region, Registry, Step, WeightSlot, huge_pages};
-use inkstone_generate::Footprint;
+use inkstone_generate::{Footprint, Needs};
 use inkstone_graph::{Report, Wants};
 use inkstone_tensor::{DType, Op, Sizes, Slots, Type};
 
@@ -28,6 +28,10 @@ pub struct Explanation {
     pub huge_pages: Option<u64>,
     /// The memory of the model.
     pub memory: Footprint,
+    /// The memory that the model was found to need before anything was allocated, which determines the following sizes.
+    pub needs: Needs,
+    /// The largest step: its rows and logit rows, and the tokens of the cache, which all sequences share.
+    pub largest: Sizes,
     /// The tokens and logits of a step, and the tokens in the caches.
     pub sizes: Sizes,
     /// The plan itself.
@@ -113,6 +117,8 @@ impl Model {
         Ok(Explanation {
             huge_pages: huge_pages(),
             memory: self.generator().footprint(),
+            needs: self.generator().needs().clone(),
+            largest: most,
             steps: steps(&plan, &sizes, self.engine().registry(), &engine),
             report: compiled.report_of(&plan, &wants.kinds()),
             whole_report: compiled.report().clone(),

@@ -27,6 +27,7 @@ mod embedded;
 pub mod engines;
 mod error;
 mod explain;
+mod load;
 mod model;
 mod model_options;
 mod profile;

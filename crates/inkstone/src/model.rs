@@ -1,11 +1,11 @@
 //! An open model.
 
-use crate::{ModelOptions, Result, context, engines, slow_build, vocabulary};
-use inkstone_compute::{Accuracy, Engine, EngineOptions};
+use crate::load::load;
+use crate::{ModelOptions, Result, context, slow_build, vocabulary};
+use inkstone_compute::{Accuracy, Engine};
 use inkstone_engine_cpu::{Cpu, FloatMode, OPT_LEVEL};
 use inkstone_generate::{
-    Batch, BatchStream, Flow, Generator, Loaded, Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session,
-    Stream,
+    Batch, BatchStream, Flow, Generator, Metrics, Options, Piece, Prompt, Reply, Request, RunConfig, Session, Stream,
 };
 use inkstone_gguf::{Gguf, OpenOptions};
 use inkstone_model::{KvFormats, ModelGraph};
@@ -68,14 +68,7 @@ impl Model {
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
         let graph = Arc::new(ModelGraph::open(file.clone(), kv)?);
         let (tokenizer, opened) = vocabulary::beside(&file, options.progress.as_deref(), |progress| {
-            let engine = engines::open(&options.engine, &engine_options(options))?;
-            let chosen = context::choose(&graph, options, engine.caps())?;
-            let mut config = RunConfig::new(chosen.tokens).recommended(file.metadata())?;
-            (config.sequences, config.queue, config.chunk) = (options.sequences, options.queue, options.chunk);
-            (config.cache, config.page, config.prefix) = (chosen.cache, options.kv_page, options.prefix);
-            config.defaults = options.defaults;
-            config.without_fusions.clone_from(&options.without_fusions);
-            Ok((Loaded::new(graph, engine, config, progress)?, chosen.notes))
+            load(&graph, file.metadata(), options, progress)
         })?;
         let (loaded, notes) = opened;
         let mut notes: Vec<String> = tokenizer.notes().iter().cloned().chain(notes).collect();
@@ -280,11 +273,4 @@ fn is_faster(generator: &Generator) -> bool {
     let mut fast = generator.engine().registry().kernels.iter().filter(|k| k.fast);
     let weights = &generator.compiled().interface().weights;
     fast.any(|k| weights.iter().any(|w| w.numerics == k.numerics))
-}
-
-/// The options of the engine.
-fn engine_options(options: &ModelOptions) -> EngineOptions {
-    let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
-    let engine = engine.numerics(options.numerics).budget(options.budget);
-    options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
 }

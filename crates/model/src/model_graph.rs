@@ -92,10 +92,19 @@ impl ModelGraph {
 
     /// The bytes of keys and values per token, in all layers of all graphs.
     pub fn kv_bytes_per_token(&self) -> u64 {
-        let states = self.graphs.iter().flat_map(|(_, graph)| graph.inputs().map(|(s, v)| (s, graph.body().ty(v))));
-        let caches: BTreeMap<&Source, Type> =
-            states.filter(|(_, ty)| matches!(ty.rows, Dim::Slots { .. }) && *ty != HISTORY).collect();
-        caches.values().fold(0, |bytes, ty| bytes.saturating_add(ty.bytes(&ONE_PLACE)))
+        self.bytes_of(|_, ty| matches!(ty.rows, Dim::Slots { .. }) && *ty != HISTORY)
+    }
+
+    /// The bytes of the weights that its graphs read, as in the file.
+    pub fn weight_bytes(&self) -> u64 {
+        self.bytes_of(|source, _| matches!(source, Source::Weight(_)))
+    }
+
+    /// The bytes of some inputs of its graphs, each counted once, with caches of one token.
+    fn bytes_of(&self, counts: impl Fn(&Source, &Type) -> bool) -> u64 {
+        let inputs = self.graphs.iter().flat_map(|(_, graph)| graph.inputs().map(|(s, v)| (s, graph.body().ty(v))));
+        let counted: BTreeMap<&Source, Type> = inputs.filter(|(source, ty)| counts(source, ty)).collect();
+        counted.values().fold(0, |bytes, ty| bytes.saturating_add(ty.bytes(&ONE_PLACE)))
     }
 }
 

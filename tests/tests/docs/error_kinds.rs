@@ -184,7 +184,7 @@ fn of_graph() -> Rows {
         Invalid { graph, faults } => Engine;
         Input { source_name, found, expected } => Engine;
         Disagree { what, first, graph, second } => Engine;
-        NoPlaces { graph, state, group } => Engine;
+        NoPlaces { state, group } => Engine;
         Unserved { what, engine, reasons } => Unsupported;
         Activations { kernel, dtype = DType::F16, op, mismatch = mismatch() } => Engine;
         Tiling { kernel, op, rows, cols } => Engine;
@@ -244,6 +244,9 @@ fn of_generate() -> Rows {
         NoCarry => Engine;
         NoPort { port = Port::ROWS } => Engine;
         NoExecutor => Engine;
+        NoArena => Engine;
+        ModelMemory { engine, weights, values, cache, memory } => OutOfMemory;
+        Binding { engine, what, unit, needs, most } => OutOfMemory;
         Busy => Busy;
         QueueFull { limit } => Busy;
         NoThread(io(io::ErrorKind::WouldBlock)) => Busy;
@@ -276,6 +279,7 @@ fn of_inkstone() -> Rows {
         Option { option, value, allowed } => InvalidRequest;
         NoConversation { file, reason } => Unsupported;
         ContextMemory { context, bytes, free, largest } => OutOfMemory;
+        Refused { engines = vec![(String::new(), inkstone::Error::Engine(compute::Error::Cancelled))] } => Cancelled;
     }
 }
 

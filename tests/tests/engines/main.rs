@@ -6,6 +6,7 @@ mod bad_model;
 mod bad_options;
 mod chat;
 mod cpu;
+mod devices;
 mod entry_points;
 mod fusion;
 mod hostile_files;

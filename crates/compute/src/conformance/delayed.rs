@@ -15,6 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Call {
     /// [`Engine::alloc`].
     Alloc,
+    /// [`Engine::alloc_all`].
+    AllocAll,
+    /// [`Engine::warm`].
+    Warm,
     /// [`Engine::load`].
     Load,
     /// [`Engine::prepare`].
@@ -31,8 +35,17 @@ pub enum Call {
 
 impl Call {
     /// All of them.
-    pub const ALL: [Call; 7] =
-        [Call::Alloc, Call::Load, Call::Prepare, Call::Write, Call::Submit, Call::Fetch, Call::Wait];
+    pub const ALL: [Call; 9] = [
+        Call::Alloc,
+        Call::AllocAll,
+        Call::Warm,
+        Call::Load,
+        Call::Prepare,
+        Call::Write,
+        Call::Submit,
+        Call::Fetch,
+        Call::Wait,
+    ];
 }
 
 /// A fault to inject.
@@ -148,6 +161,20 @@ impl Engine for Delayed {
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
         call(&self.shared, Call::Alloc)?;
         self.inner.alloc(bytes, usage)
+    }
+
+    fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
+        call(&self.shared, Call::AllocAll)?;
+        self.inner.alloc_all(buffers)
+    }
+
+    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
+        self.inner.weight_bytes(weights)
+    }
+
+    fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
+        call(&self.shared, Call::Warm)?;
+        self.inner.warm(plans, progress)
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {

@@ -68,6 +68,18 @@ impl Engine for Stepwise {
         self.engine.alloc(bytes, usage)
     }
 
+    fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
+        self.engine.alloc_all(buffers)
+    }
+
+    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
+        self.engine.weight_bytes(weights)
+    }
+
+    fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
+        self.engine.warm(plans, progress)
+    }
+
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
         let definitions = self.reference.load(source, weights, progress)?;
         let engine = self.engine.load(source, weights, progress)?;

@@ -68,6 +68,7 @@ impl Reference {
         let caps = Caps {
             name: Self::NAME.to_owned(),
             memory,
+            binding: u64::MAX,
             features: Vec::new(),
             threads: 1,
             bindings: usize::MAX,

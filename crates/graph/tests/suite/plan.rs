@@ -3,7 +3,7 @@
 use crate::common::*;
 use inkstone_compute::Caps;
 use inkstone_graph::{Compiled, Error, Graph, Kind, Tracer, Wants, compile};
-use inkstone_tensor::DType;
+use inkstone_tensor::{DType, Slots};
 
 fn compiled(graphs: &[(Kind, Graph)], registry: &inkstone_compute::Registry) -> Result<Compiled, Error> {
     compile(graphs, &Caps::made_up("made-up"), registry, SLOTS, &[])
@@ -100,12 +100,25 @@ fn kinds_that_are_not_there_are_errors() {
 
 #[test]
 fn caches_in_a_group_without_places_are_errors() {
-    let weights = Tensors::default();
+    let weights = Tensors::llama(DType::F32, true);
     let t = Tracer::new("body", &weights);
-    t.keep(t.cache("k", 3, DType::F16, 1, 8));
+    let carry = t.carry();
+    let rows = t.begin_step(&carry).unwrap();
+    let x = t.embed(rows, t.weight("token_embd.weight", VOCAB, WIDTH).unwrap()).unwrap();
+    t.keep(t.kv_write(t.cache("k", 3, DType::F16, 1, WIDTH), x, rows).unwrap());
+    t.keep(t.advance(carry, rows).unwrap());
     let graphs = [(Kind::BODY, t.finish().unwrap())];
-    let error = compiled(&graphs, &reference()).unwrap_err().to_string();
-    assert_eq!(error, "graph body: state k is in layer group 3, which has no places");
+    let wanted = "state k is in layer group 3, which has no places";
+    assert_eq!(compiled(&graphs, &reference()).unwrap_err().to_string(), wanted);
+    let caps = Caps::made_up("made-up");
+    let all = compile(&graphs, &caps, &reference(), Slots::every_group(1), &[]).unwrap();
+    assert_eq!(all.clone().with_slots(SLOTS).unwrap_err().to_string(), wanted);
+    // The number of places is the only difference.
+    let many = Slots::every_group(640);
+    let direct = compile(&graphs, &caps, &reference(), many, &[]).unwrap();
+    let later = all.with_slots(many).unwrap();
+    assert_eq!(later.plans(Kind::BODY), direct.plans(Kind::BODY));
+    assert_eq!(later.largest(), direct.largest());
 }
 
 #[test]

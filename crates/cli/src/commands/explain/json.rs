@@ -19,6 +19,18 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
             state_bytes: e.memory.states,
             value_bytes: e.memory.values,
         },
+        decision: Decision {
+            weight_bytes: e.needs.weights,
+            value_bytes: e.needs.values,
+            step_bytes: e.needs.step,
+            result_bytes: e.needs.back,
+            carry_bytes: e.needs.carry,
+            free_bytes: e.needs.free(),
+            page_bytes: e.needs.page,
+            cache_tokens: e.largest.slots.of(0),
+            rows: e.largest.rows,
+            logit_rows: e.largest.logit_rows,
+        },
         plan: Plan {
             name: &e.plan.name,
             key: format!("{:016x}", e.plan.key()),
@@ -43,6 +55,7 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
 struct Object<'a> {
     engine: Engine<'a>,
     memory: Memory,
+    decision: Decision,
     plan: Plan<'a>,
     steps: Vec<Step<'a>>,
     report: Vec<Note<'a>>,
@@ -63,6 +76,20 @@ struct Memory {
     copied_bytes: u64,
     state_bytes: u64,
     value_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Decision {
+    weight_bytes: u64,
+    value_bytes: u64,
+    step_bytes: u64,
+    result_bytes: u64,
+    carry_bytes: u64,
+    free_bytes: u64,
+    page_bytes: u64,
+    cache_tokens: usize,
+    rows: usize,
+    logit_rows: usize,
 }
 
 #[derive(Serialize)]

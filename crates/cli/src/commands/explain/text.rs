@@ -66,6 +66,17 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     let [weights, copied, states, values] =
         [e.memory.weights, e.memory.copied, e.memory.states, e.memory.values].map(|bytes| figure(bytes as f64, "B"));
     writeln!(out, "memory  weights {weights} ({copied} copied), caches {states}, values between steps {values}")?;
+    let n = &e.needs;
+    let values = n.values.saturating_add(n.step).saturating_add(n.back).saturating_add(n.carry);
+    let [weights, values, free] = [n.weights, values, n.free()].map(|bytes| figure(bytes as f64, "B"));
+    let (rows, logits) = (counted(e.largest.rows as u64, "row"), counted(e.largest.logit_rows as u64, "logit row"));
+    writeln!(
+        out,
+        "        decided before loading: weights {weights}, steps of {rows} and {logits} {values}, {free} left;"
+    )?;
+    let (tokens, context) =
+        (counted(e.largest.slots.of(0) as u64, "token"), counted(e.sizes.slots.of(0) as u64, "token"));
+    writeln!(out, "        a cache of {tokens}, for contexts of {context}")?;
     let sum = |of: fn(&ExplainedStep) -> u64| e.steps.iter().map(of).fold(0, u64::saturating_add);
     let (bytes, flops) = (figure(sum(|s| s.bytes) as f64, "B"), figure(sum(|s| s.flops) as f64, ""));
     let (rows, steps) = (counted(e.sizes.rows as u64, "row"), counted(e.steps.len() as u64, "step"));
