@@ -115,6 +115,12 @@ fn check(found: &[Found], fault: Fault, ahead: usize) {
 #[test]
 fn each_allocation_fails() {
     every_call_fails(Call::Alloc);
+    every_call_fails(Call::AllocAll);
+}
+
+#[test]
+fn preparing_the_kernels_fails() {
+    every_call_fails(Call::Warm);
 }
 
 #[test]
