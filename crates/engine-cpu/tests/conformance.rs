@@ -116,3 +116,24 @@ fn another_order_of_sums_is_found_though_it_is_as_accurate() {
     let (alone, within) = (said("other bits than in_order, of"), said("other bits than its members, of"));
     assert!(alone > 0 && within > 0 && alone + within == failed.len(), "{failed:?}");
 }
+
+/// Columns that are added to the result, which is right where memory is zero.
+fn added(tile: &mut Tile) -> Result<(), StepError> {
+    let Op::Columns(op) = tile.op else { unreachable!("the kernel of columns") };
+    for r in tile.outs[0].rows.clone() {
+        let columns = &tile.ins[0].row::<f32>(r)[op.first..];
+        tile.outs[0].row::<f32>(r).iter_mut().zip(columns).for_each(|(out, x)| *out += x);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_result_that_depends_on_what_was_there_is_found() {
+    let kernel = Kernel::by_definition("added", Pattern::Named("columns"), Arc::new(added as Entry));
+    let report = conformance::run(&Cpu::new(&options(1).with_kernel(kernel)).unwrap());
+    let failed =
+        |what: &str| report.failed().filter(|r| r.case.starts_with(what) && r.kernels.contains("added")).count();
+    // In a port, and in the arena.
+    assert!(failed("columns") > 0 && failed("forks") > 0, "{report}");
+    assert!(report.failed().all(|r| r.kernels.contains("added")), "{report}");
+}

@@ -1,7 +1,8 @@
 //! Whether an engine does what the definitions say: every kernel of its registry, on tables of shapes and dtypes, in
 //! every layout that it reads, and sequences of steps that read the results of earlier steps. Kernels with the same
-//! numerics must compute equal bits, and kernels of regions the bits of the kernels of their members. An engine runs
-//! this with one line:
+//! numerics must compute equal bits, and kernels of regions the bits of the kernels of their members. Before each run the
+//! arena and the results hold NaN, so that a kernel that reads what no step wrote is found. Plans that are wrong must be
+//! refused. An engine runs this with one line:
 //!
 //! ```
 //! # use inkstone_compute::{EngineOptions, Reference, conformance};
@@ -11,6 +12,7 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod bad_plans;
 mod cases;
 mod delayed;
 mod forks;
@@ -23,6 +25,7 @@ mod scenes;
 mod single;
 pub mod speed;
 mod stepwise;
+mod unseen;
 mod values;
 
 pub use delayed::{Call, Counts, Delayed, Fault};
@@ -86,6 +89,8 @@ fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     let cases = cases::all().into_iter().chain(regions::all()).filter(|case| op(&case.op));
     let mut results: Vec<CaseResult> = cases.flat_map(|case| single::run(engine, &case)).collect();
     results.extend(queue::results(engine));
+    results.push(bad_plans::run(engine));
+    results.extend(unseen::run(engine));
     results.push(histories::run(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     results.extend(forks::SCENES.iter().map(|scene| forks::run(engine, scene)));

@@ -79,10 +79,28 @@ impl Rig {
         self.queue.write(&buffer, 0, value.bytes())
     }
 
+    /// Runs the plan. What it is to write holds NaN before.
     pub(super) fn submit(&mut self, words: &[u32]) -> Result<()> {
+        self.poison()?;
         self.queue.write(&self.bind.step, 0, bytemuck::cast_slice(words))?;
         let ticket = self.queue.submit(&self.executable, &[])?;
         self.queue.wait(ticket)
+    }
+
+    /// Fills the arena, and the ports that the plan writes before it reads them, with ones: NaN in every format of floats, and
+    /// no valid index.
+    fn poison(&mut self) -> Result<()> {
+        let args = || self.executable.plan().steps.iter().flat_map(|step| &step.args);
+        let first = |port| args().find(|arg| arg.region == Region::Port(port));
+        let written = self.bind.ports.iter().filter(|(port, _)| first(*port).is_some_and(|arg| arg.write));
+        for buffer in written.map(|(_, buffer)| buffer).chain([&self.bind.arena]) {
+            let ones = [0xff; 4096];
+            for offset in (0..buffer.bytes()).step_by(ones.len()) {
+                let bytes = (buffer.bytes() - offset).min(ones.len() as u64) as usize;
+                self.queue.write(buffer, offset, &ones[..bytes])?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn read(&mut self, region: Region, ty: &Type, sizes: &Sizes) -> Result<Array> {

@@ -1,9 +1,12 @@
 use super::*;
-use crate::{EngineOptions, Pattern, Reference, ReferenceKernel};
-use inkstone_tensor::Array;
+use crate::{
+    Bindings, Buffer, Caps, EngineOptions, Exec, Executable, Pattern, Plan, Queue, Reference, ReferenceKernel, Result,
+    Usage, WeightSlot, Weights,
+};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
 use inkstone_tensor::step::{PageCopy, StepView};
+use inkstone_tensor::{Array, Progress, WeightSource};
 use std::sync::Arc;
 
 fn engine(kernels: &[Kernel]) -> Reference {
@@ -224,4 +227,60 @@ fn tolerances_go_by_the_name_of_the_numerics() {
     assert_eq!(tolerance(Numerics::DEFINITION), 0.0);
     assert_eq!(tolerance(Numerics("q8/32.i32")), 1e-5);
     assert_eq!(tolerance(Numerics("unheard")), OTHERWISE);
+}
+
+#[test]
+fn attention_that_reads_behind_a_row_is_found() {
+    let report = wrong("attend", |op, step, ins| {
+        let mut behind = vec![0.0; ins[2].cols()];
+        ins[2].decode_row(ins[2].rows() - 1, &mut behind);
+        let mut outs = op.eval(step, ins);
+        outs[0].all_mut::<f32>().iter_mut().for_each(|y| *y += 0.0 * behind[0]);
+        outs
+    });
+    let failed: Vec<&str> = report.failed().map(|r| r.case.as_str()).collect();
+    assert_eq!(failed.len(), 4, "{report}");
+    assert!(failed.iter().all(|case| case.starts_with("positions behind a row, caches of ")), "{report}");
+}
+
+/// An engine that takes every plan.
+struct Careless(Reference);
+
+struct Taken(Arc<Plan>);
+
+impl Executable for Taken {
+    fn plan(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl Engine for Careless {
+    fn caps(&self) -> &Caps {
+        self.0.caps()
+    }
+    fn registry(&self) -> &Registry {
+        self.0.registry()
+    }
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        self.0.alloc(bytes, usage)
+    }
+    fn load(&self, source: &dyn WeightSource, slots: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
+        self.0.load(source, slots, progress)
+    }
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        Ok(self.0.prepare(plan.clone(), bind, exec).unwrap_or_else(|_| Arc::new(Taken(plan))))
+    }
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        self.0.queue()
+    }
+}
+
+#[test]
+fn plans_that_are_not_checked_are_found() {
+    let result = bad_plans::run(&Careless(engine(&[])));
+    let Outcome::Failed(fault) = &result.outcome else { panic!("{result}") };
+    for what in ["a result behind the arena", "results of another dtype", "one buffer for a port and the step"] {
+        assert!(fault.contains(what), "{fault}");
+    }
+    assert_eq!(bad_plans::run(&engine(&[])).outcome, Outcome::Passed);
 }

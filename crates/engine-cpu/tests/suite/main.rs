@@ -11,4 +11,3 @@ mod regions;
 mod rig;
 mod side_by_side;
 mod tiles;
-mod unseen;

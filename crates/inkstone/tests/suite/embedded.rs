@@ -19,7 +19,7 @@ fn the_embedded_model_is_the_shipped_file() {
 fn a_budget_bounds_the_context_and_the_weights() {
     let open = |bytes| Model::embedded(&ModelOptions::default().budget(bytes));
     let plain = Model::embedded(&ModelOptions::default()).unwrap();
-    let small = open(10 << 20).unwrap();
+    let small = open(7 << 20).unwrap();
     assert!(small.config().context < plain.config().context, "{}", small.config().context);
     assert!(small.notes().iter().any(|n| n.contains("memory does not hold")), "{:?}", small.notes());
     let error = open(1 << 20).map(|_| ()).unwrap_err();
