@@ -69,7 +69,7 @@ fn line(path: &std::path::Path, memory: u64, binding: u64) -> String {
             return format!("refused: {error}");
         }
     };
-    let weights = model.generator().needs().weights;
+    let weights = model.graph().weight_bytes();
     let all = weights + asked.bytes(|_| true);
     let values = asked.bytes(|usage| matches!(usage, Usage::Arena | Usage::Port));
     let largest = asked.all().iter().filter(|(_, usage)| *usage == Usage::State).map(|(bytes, _)| *bytes).max();

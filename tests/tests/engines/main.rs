@@ -11,6 +11,7 @@ mod entry_points;
 mod fusion;
 mod hostile_files;
 mod invariance;
+mod lists;
 mod memory;
 mod plan;
 mod scheduler;
