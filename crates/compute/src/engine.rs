@@ -36,8 +36,6 @@ pub struct Caps {
     pub features: Vec<&'static str>,
     /// Threads of the host that compute.
     pub threads: usize,
-    /// Buffers that a kernel can be given.
-    pub bindings: usize,
     /// Buckets of rows, ascending: plans are made for these.
     pub rows: Vec<usize>,
     /// Buckets of logit rows, ascending.
@@ -57,7 +55,6 @@ impl Caps {
             memory: 1 << 34,
             features: Vec::new(),
             threads: 1,
-            bindings: 32,
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],
             exec: vec![Exec::Steps],

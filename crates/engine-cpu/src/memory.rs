@@ -142,6 +142,35 @@ impl Place {
         Ok(Place { start: unsafe { memory.start().add(offset) }, bytes })
     }
 
+    /// Some of its words.
+    ///
+    /// # Safety
+    /// The place must be alive, and no other code may write these words, as long as they are used.
+    pub(crate) unsafe fn words<'a>(self, words: Range<usize>) -> &'a [u32] {
+        let (start, count) = self.first_word(words);
+        // SAFETY: inside the place, whose words are aligned; the caller promises the rest.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    /// The same, to be written.
+    ///
+    /// # Safety
+    /// The place must be alive, and no other code may access these words, as long as they are used.
+    pub(crate) unsafe fn words_mut<'a>(self, words: Range<usize>) -> &'a mut [u32] {
+        let (start, count) = self.first_word(words);
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(start, count) }
+    }
+
+    /// Where words begin, and how many there are.
+    fn first_word(self, words: Range<usize>) -> (*mut u32, usize) {
+        let (from, to) = (words.start.saturating_mul(4), words.end.saturating_mul(4));
+        assert!(from <= to && to <= self.bytes, "words {words:?} of {} bytes", self.bytes);
+        let start: *mut u32 = self.start.wrapping_add(from).cast();
+        assert!(start.is_aligned(), "words that begin at {start:?}");
+        (start, words.len())
+    }
+
     /// Bytes that nobody writes while they are shared. They must outlive the place.
     pub(crate) fn shared(bytes: &[u8]) -> Place {
         Place { start: bytes.as_ptr().cast_mut(), bytes: bytes.len() }

@@ -35,7 +35,15 @@ fn attention(set: Set, dtype: DType) -> Plan {
     let args = args.map(|a| Arg { cut: grid.cut(&a.ty, a.write), ..a });
     let op = Attend { heads: HEADS, kv_heads: KV_HEADS, scale: 0.2 };
     let kernel = format!("attend.{}", set.name());
-    let step = Step { op: op.into(), kernel, args: args.into_iter().collect(), grid, refused: Vec::new() };
+    let step = Step {
+        op: op.into(),
+        kernel,
+        args: args.into_iter().collect(),
+        grid,
+        scratch: 0..0,
+        first: None,
+        refused: Vec::new(),
+    };
     let states = ["keys", "values"].map(|name| StateSlot { name: name.into(), ty: cache }).to_vec();
     let ports = vec![(Port::HIDDEN, x), (Port::ROWS, STEP_ROWS), (Port::LOGITS, x)];
     let bucket = Sizes { rows: POSITIONS.len(), logit_rows: 0, slots: Slots::one_group(PLACES) };
