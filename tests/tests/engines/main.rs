@@ -11,6 +11,7 @@ mod fusion;
 mod hostile_files;
 mod invariance;
 mod memory;
+mod phases;
 mod plan;
 mod scheduler;
 mod shared_pages;
