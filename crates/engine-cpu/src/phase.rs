@@ -1,5 +1,5 @@
 //! Kernels with a first phase: tiles that run before the tiles of a step and leave their results in its scratch, for all
-//! workers. All unsafe code that cuts scratch is in `memory` and `program`; this defines which words belong to whom.
+//! workers. This defines which words of the scratch belong to which tile; the views are made in `program`.
 
 use crate::memory::View;
 use crate::scratch::Scratch;
@@ -39,13 +39,14 @@ impl Code {
         if let Some(entry) = kernel.entry.downcast_ref() {
             return Ok(Code { entry: *entry, phased: None });
         }
-        let phased: Option<&Phased> = kernel.entry.downcast_ref();
-        let phased = *phased.ok_or_else(|| Error::KernelEntry {
-            kernel: kernel.name.to_owned(),
-            engine: crate::Cpu::NAME.to_owned(),
-            expected: "an inkstone_engine_cpu::Entry or Phased",
-        })?;
-        Ok(Code { entry: phased.then, phased: Some(phased) })
+        let Some(phased) = kernel.entry.downcast_ref::<Phased>() else { return Err(Code::none(kernel.name)) };
+        Ok(Code { entry: phased.then, phased: Some(*phased) })
+    }
+
+    /// A kernel has none that this engine can call.
+    pub(crate) fn none(kernel: &str) -> Error {
+        let (kernel, engine) = (kernel.to_owned(), crate::Cpu::NAME.to_owned());
+        Error::KernelEntry { kernel, engine, expected: "an inkstone_engine_cpu::Entry or Phased" }
     }
 }
 

@@ -375,12 +375,7 @@ fn call(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
         let consumed = !a.write && a.ty.state && step.outs().any(|o| o.region == a.region);
         Ok(Operand { place, shape: Shape::of(a.ty), cut: a.cut, consumed, weight, first_block: 0 })
     };
-    let kernel = registry.get(&step.kernel).ok_or_else(|| Error::BadPlan {
-        plan: plan.name.clone(),
-        step: 0,
-        op: step.op.name().to_owned(),
-        fault: format!("no kernel {}", step.kernel),
-    })?;
+    let Some(kernel) = registry.get(&step.kernel) else { return Err(Code::none(&step.kernel)) };
     let code = Code::of(kernel)?;
     let first = code.phased.filter(|_| step.first.is_some()).map(|phased| -> Result<First> {
         let (rows, memory) = (step.grid.rows.at(&plan.bucket), memory(&bind.arena)?);
