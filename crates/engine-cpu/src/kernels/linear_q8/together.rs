@@ -73,13 +73,18 @@ pub(in super::super) struct SharedSide<'a> {
 }
 
 impl<'a> SharedSide<'a> {
-    /// Of so many rows. `None` if there was no first phase for them.
+    /// Of all rows of a step. `None` if there was no first phase for so many; then each worker arranges them itself.
     pub(in super::super) fn of<I: Words>(
         sections: &'a [&'a [u32]],
         rows: usize,
         forms: impl FnOnce() -> Forms,
     ) -> Option<SharedSide<'a>> {
-        (!sections.is_empty() && is_for::<I>(rows)).then(|| SharedSide { forms: forms(), rows, sections })
+        if sections.is_empty() || !is_for::<I>(rows) {
+            return None;
+        }
+        let forms = forms();
+        let whole = forms.sections().into_iter().map(|section| section.words * rows);
+        whole.eq(sections.iter().map(|words| words.len())).then_some(SharedSide { forms, rows, sections })
     }
 
     /// All of it in one form, which was asked for when the plan was prepared.
