@@ -4,7 +4,7 @@
 //! The argument for every view: [`Program::new`](crate::program) has checked that arguments are inside their buffers,
 //! that no two regions share a buffer, that no result of a step overlaps its operands or its other results, that
 //! concurrent tiles of a step write disjoint parts, that only one tile writes a state or a head of a cache, and that
-//! scratch lies on no argument of its step and holds the sections of its kernel ([`Section::part`](crate::Section) gives
+//! scratch overlaps no argument of its step and holds the sections of its kernel ([`Section::part`](crate::Section) gives
 //! the tiles of a first phase disjoint words). The waits of the tile program separate a phase that writes bytes from every
 //! other phase that uses them. The host reads and writes only while no step runs.
 #![allow(unsafe_code)]

@@ -65,7 +65,7 @@ fn step_finds_its_values(plan: &Plan, index: usize, owners: &mut Owners) -> Resu
     Ok(())
 }
 
-/// What bytes hold.
+/// The owner of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Owner {
     Value(u32),

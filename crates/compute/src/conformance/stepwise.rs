@@ -103,8 +103,8 @@ pub(super) fn bound(kernel: &Kernel) -> f64 {
     members.fold(tolerance(kernel.numerics), f64::max)
 }
 
-/// The plan with every value of the arena in a place of its own, so that all are there when it is done. Scratch lies
-/// behind them as it did before.
+/// The plan with every value of the arena in a place of its own, so that all are there when it is done. Scratch is
+/// placed behind them, in the same order.
 fn spread(plan: &Plan) -> Plan {
     let (mut plan, mut places) = (plan.clone(), BTreeMap::new());
     let (bucket, mut end) = (plan.bucket, 0u64);

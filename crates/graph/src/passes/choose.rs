@@ -1,11 +1,11 @@
-//! The kernel of each node and its work: what the placement and the plan depend on.
+//! The kernel of each node and its work, which determine the placement and the plan.
 
 use super::Context;
 use crate::graph::Graph;
 use crate::{Error, Result};
 use inkstone_compute::{Choice, Shape, Tiling, Work};
 
-/// What was chosen for a node.
+/// The choice for a node.
 #[derive(Clone, Debug)]
 pub struct Chosen<'a> {
     /// Its kernel, and why others were refused.

@@ -2,7 +2,7 @@
 //! overlaps between values whose lifetimes overlap. States are updated in place. [`check`](crate::check()) detects
 //! errors of this pass.
 //!
-//! The scratch of a node lies in the arena like a value that lives from the previous node with scratch to the next one.
+//! The scratch of a node is placed in the arena like a value that lives from the previous node with scratch to the next one.
 //! So the scratch of neighbours is in different places, and the first phase of a node can run while tiles of the node
 //! before still read theirs.
 
