@@ -1,4 +1,6 @@
-//! The layers: which crate may use which.
+//! The layers: which crate may use which, and which module of a crate may not name another.
+
+use std::path::Path;
 
 use crate::error::Error;
 use crate::workspace::Workspace;
@@ -51,8 +53,40 @@ const LAYERS: &[Layer] = &[
     Layer { package: "xtask", may_use: &[TENSOR, GGUF] },
 ];
 
-/// Every edge of the workspace against the table.
+/// A file and a module of its crate that it may not name: contracts of kernels know no kernel.
+const CLOSED: &[(&str, &str)] = &[
+    ("crates/engine-cpu/src/phase.rs", "kernels"),
+    ("crates/engine-cpu/src/scratch.rs", "kernels"),
+    ("crates/engine-cpu/src/tile.rs", "kernels"),
+];
+
+/// Every edge of the workspace, and the files with a contract, against the tables.
 pub fn check(workspace: &Workspace) -> Result<(), Error> {
+    edges(workspace)?;
+    let mut faults = Vec::new();
+    for (file, module) in CLOSED {
+        let path = workspace.root().join(Path::new(file));
+        let text = std::fs::read_to_string(&path).map_err(|source| Error::File { path, source })?;
+        faults.extend(named(file, module, &text));
+    }
+    Error::from_faults(faults)
+}
+
+/// A fault for each line of a closed file that names its module.
+fn named<'t>(file: &'t str, module: &'t str, text: &'t str) -> impl Iterator<Item = String> + 't {
+    names(text, module).map(move |line| format!("{file}:{line} names {module}; it may not use it"))
+}
+
+/// The numbers of the lines that name a module outside comments.
+fn names<'t>(text: &'t str, module: &'t str) -> impl Iterator<Item = usize> + 't {
+    let named = move |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == module)
+    };
+    text.lines().enumerate().filter(move |(_, line)| named(line)).map(|(i, _)| i + 1)
+}
+
+fn edges(workspace: &Workspace) -> Result<(), Error> {
     let members: Vec<&str> = workspace.packages().iter().map(|p| p.name.as_str()).collect();
     let mut faults = Vec::new();
     for package in workspace.packages() {
@@ -103,12 +137,12 @@ mod tests {
 
     #[test]
     fn allowed_edges_and_crates_from_outside_pass() {
-        check(&workspace(&[(TENSOR, "half")])).unwrap();
+        edges(&workspace(&[(TENSOR, "half")])).unwrap();
     }
 
     #[test]
     fn a_forbidden_edge_fails_and_is_named() {
-        let error = check(&workspace(&[(TEXT, TENSOR)])).unwrap_err();
+        let error = edges(&workspace(&[(TEXT, TENSOR)])).unwrap_err();
         assert_eq!(
             error.to_string(),
             "inkstone-text uses inkstone-tensor; it may use inkstone-gguf, inkstone-template"
@@ -117,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported() {
-        let error = check(&workspace(&[(TENSOR, GGUF), (CLI, GENERATE)])).unwrap_err();
+        let error = edges(&workspace(&[(TENSOR, GGUF), (CLI, GENERATE)])).unwrap_err();
         assert_eq!(error.to_string().lines().count(), 2, "{error}");
     }
 
@@ -137,8 +171,32 @@ mod tests {
             "workspace_root": ".",
             "target_directory": "target",
         });
-        let error = check(&Workspace::parse(json.to_string().as_bytes()).unwrap()).unwrap_err();
+        let error = edges(&Workspace::parse(json.to_string().as_bytes()).unwrap()).unwrap_err();
         assert!(error.to_string().contains("new has no row"), "{error}");
+    }
+
+    #[test]
+    fn an_import_of_a_closed_module_is_found_in_every_form() {
+        let lines = |text| names(text, "kernels").collect::<Vec<_>>();
+        for import in
+            ["use crate::kernels::Buffers;", "use crate::{\n    kernels,\n    memory,\n};", "use super::kernels;"]
+        {
+            assert_eq!(lines(import).len(), 1, "{import}");
+        }
+        assert_eq!(lines("mod a;\nlet x = crate::kernels::FEW;"), [2]);
+        let other = "//! How kernels are written.\nuse crate::memory::View; // kernels\nlet my_kernels = 1;";
+        assert!(lines(other).is_empty());
+    }
+
+    #[test]
+    fn an_import_that_is_planted_in_a_closed_file_is_found() {
+        let workspace = Workspace::load().unwrap();
+        for (file, module) in CLOSED {
+            let text = std::fs::read_to_string(workspace.root().join(file)).unwrap();
+            let planted = format!("use crate::{module}::Buffers;\n{text}");
+            let faults: Vec<String> = named(file, module, &planted).collect();
+            assert_eq!(faults, [format!("{file}:1 names {module}; it may not use it")]);
+        }
     }
 
     #[test]

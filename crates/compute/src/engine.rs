@@ -38,8 +38,6 @@ pub struct Caps {
     pub features: Vec<&'static str>,
     /// Threads of the host that compute.
     pub threads: usize,
-    /// Buffers that a kernel can be given.
-    pub bindings: usize,
     /// Buckets of rows, ascending: plans are made for these.
     pub rows: Vec<usize>,
     /// Buckets of logit rows, ascending.
@@ -60,7 +58,6 @@ impl Caps {
             binding: u64::MAX,
             features: Vec::new(),
             threads: 1,
-            bindings: 32,
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],
             exec: vec![Exec::Steps],

@@ -1,9 +1,10 @@
-//! Kernels as data: the op, the operands, the tiling, and an entry that only the engine understands. The choice of a
+//! Kernels as data: the op, the operands, the work, and an entry that only the engine understands. The choice of a
 //! kernel is a query that also returns reasons.
 
 use crate::engine::Caps;
+use crate::plan::Grid;
 use crate::{Error, Result};
-use inkstone_tensor::{DType, Op, Type};
+use inkstone_tensor::{DType, Op, Sizes, Slots, Type};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -72,6 +73,53 @@ impl Tiling {
     pub const WHOLE: Tiling = Tiling { row_block: usize::MAX, col_block: usize::MAX };
 }
 
+/// A step as a kernel sees it when its work is decided.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Shape<'a> {
+    /// The op.
+    pub op: &'a Op,
+    /// Types of the operands.
+    pub ins: &'a [Type],
+    /// Types of the results.
+    pub outs: &'a [Type],
+    /// Upper bounds of the plan, without the places of caches: their number is chosen when the size of everything else is
+    /// known, so the work does not depend on it.
+    pub bucket: Sizes,
+    /// The device.
+    pub caps: &'a Caps,
+}
+
+impl<'a> Shape<'a> {
+    /// Of a step in a plan with these upper bounds.
+    pub fn new(op: &'a Op, ins: &'a [Type], outs: &'a [Type], bucket: &Sizes, caps: &'a Caps) -> Shape<'a> {
+        Shape { op, ins, outs, bucket: Sizes { slots: Slots::default(), ..*bucket }, caps }
+    }
+}
+
+/// The work of a kernel in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// How its tiles are cut.
+    pub tiling: Tiling,
+    /// Bytes of scratch: memory of the step that holds nothing before the step and nothing after it.
+    pub scratch: u64,
+    /// The tiles of a first phase. They read the operands and leave their results in the scratch, before the tiles of
+    /// the step read them there. They may run while tiles of earlier steps do. A first phase is cut along the same
+    /// rows as the step ([`Grid::along`]) and needs scratch.
+    pub first: Option<Grid>,
+}
+
+impl Work {
+    /// One tile.
+    pub const WHOLE: Work = Work::of(Tiling::WHOLE);
+
+    /// Only tiles, without scratch.
+    pub const fn of(tiling: Tiling) -> Work {
+        Work { tiling, scratch: 0, first: None }
+    }
+}
+
 /// A row of a registry.
 #[derive(Clone)]
 pub struct Kernel {
@@ -95,8 +143,11 @@ pub struct Kernel {
     pub activations: Option<DType>,
     /// Most rows of a step.
     pub rows: usize,
-    /// How it is cut, given the op and the types of its results.
-    pub tiling: fn(&Op, &[Type]) -> Tiling,
+    /// Its work in a step.
+    pub work: fn(&Shape) -> Work,
+    /// Why it refuses a step for a reason of its own (the size of heads, the memory that a tile needs), in a few words
+    /// for people; `None` if it takes the step. Asked after all other conditions.
+    pub refuses: fn(&Query, &Caps) -> Option<String>,
     /// Whether it is only for those who want speed rather than accuracy ([`Accuracy::Fast`]).
     pub fast: bool,
     /// Code; only its engine knows the type.
@@ -122,8 +173,10 @@ pub struct Query<'a> {
     pub members: &'a [(&'a str, Numerics)],
     /// Rows of the bucket.
     pub rows: usize,
-    /// Operands and results: bindings that a device needs.
-    pub bindings: usize,
+    /// Types of the operands.
+    pub ins: &'a [Type],
+    /// Types of the results.
+    pub outs: &'a [Type],
 }
 
 /// The answer: the first kernel that fits, and why those before it did not.
@@ -196,7 +249,8 @@ impl Kernel {
             activations: None,
             rows: usize::MAX,
             fast: false,
-            tiling: |_, _| Tiling::WHOLE,
+            work: |_| Work::WHOLE,
+            refuses: |_, _| None,
             entry,
         }
     }
@@ -231,7 +285,7 @@ impl Kernel {
         if q.rows > self.rows {
             return Some(format!("{} rows > {}", q.rows, self.rows));
         }
-        (q.bindings > caps.bindings).then(|| format!("{} bindings > {}", q.bindings, caps.bindings))
+        (self.refuses)(q, caps)
     }
 }
 

@@ -42,9 +42,11 @@ pub use engines::{Engines, Factory};
 pub use error::{Error, Result};
 pub use gauge::{Gauge, median_read};
 pub use indices::check_indices;
-pub use kernel::{Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Tiling};
+pub use kernel::{
+    Accuracy, Choice, EngineOptions, Kernel, Layout, Numerics, Pattern, Query, Registry, Shape, Tiling, Work,
+};
 pub use plan::{Arg, Cut, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot, What};
 pub use platform::{available_memory, huge_pages, peak_memory};
 pub use queue::{Back, KEPT, Queue, Ticket};
 pub use reference::{Reference, ReferenceKernel};
-pub use tiles::{Counters, MAX_TILES, TileProgram, Turn, Work, Worker};
+pub use tiles::{Phase, TileProgram};

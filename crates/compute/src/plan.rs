@@ -190,6 +190,10 @@ pub struct Step {
     pub args: SmallVec<[Arg; 8]>,
     /// How it is cut.
     pub grid: Grid,
+    /// Bytes of the arena that only this step uses while it runs; empty: none. See [`Work`](crate::Work).
+    pub scratch: Range<u64>,
+    /// The tiles that run before its own and leave their results in the scratch.
+    pub first: Option<Grid>,
     /// Kernels that were refused, and why; for `explain`.
     pub refused: Vec<String>,
 }
@@ -277,7 +281,9 @@ impl Plan {
     /// How many bytes of a region the plan touches.
     pub fn bytes_of(&self, region: Region) -> u64 {
         let args = self.steps.iter().flat_map(|s| &s.args).filter(|a| a.region == region);
-        args.map(|a| a.offset.saturating_add(a.ty.bytes(&self.bucket))).max().unwrap_or(0)
+        let ends = args.map(|a| a.offset.saturating_add(a.ty.bytes(&self.bucket)));
+        let scratch = self.steps.iter().map(|s| s.scratch.end).filter(|_| region == Region::Arena);
+        ends.chain(scratch).max().unwrap_or(0)
     }
 
     /// One plan that does the work of several, in order. They share one arena, so that one executable, one submit and
@@ -340,6 +346,15 @@ impl fmt::Display for Plan {
             let tiles = step.grid.tiles(&self.bucket);
             let unit = if tiles == 1 { "tile " } else { "tiles" };
             writeln!(f, "{i:4} {:14} {:20} {tiles:4} {unit} {ins} -> {outs}", step.op.name(), step.kernel)?;
+            if let Some(first) = step.first {
+                let tiles = first.tiles(&self.bucket);
+                let unit = if tiles == 1 { "tile" } else { "tiles" };
+                writeln!(f, "       first phase: {tiles} {unit}")?;
+            }
+            if !step.scratch.is_empty() {
+                let Range { start, end } = step.scratch;
+                writeln!(f, "       scratch: arena+{start}, {} B", end.saturating_sub(start))?;
+            }
             if !step.op.attributes().is_empty() {
                 writeln!(f, "       {}", step.op.attributes())?;
             }

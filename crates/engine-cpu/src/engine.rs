@@ -8,10 +8,10 @@ use crate::kernels;
 use crate::lines::LINES4;
 use crate::memory::{Memory, own};
 use crate::panel::PANEL16;
+use crate::phase::Code;
 use crate::pool::{Device, Pool};
 use crate::program::Program;
 use crate::scratch::Need;
-use crate::tile::Entry;
 use crate::weights::Loading;
 use inkstone_compute::{
     Accuracy, Back, Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Gauge, Layout,
@@ -41,19 +41,15 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::NoIsa`] if the machine lacks the instruction set; [`Error::KernelEntry`] if the entry of a custom
-    /// kernel is not an [`Entry`].
+    /// kernel is not an [`Entry`] or a [`Phased`].
     pub fn new(options: &EngineOptions) -> Result<Cpu> {
         let sets = sets(options.isa.as_deref())?;
-        if let Some(kernel) = options.kernels.iter().find(|k| !k.entry.is::<Entry>()) {
-            let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
-            return Err(Error::KernelEntry { kernel, engine, expected: "an inkstone_engine_cpu::Entry" });
-        }
+        options.kernels.iter().try_for_each(|kernel| Code::of(kernel).map(drop))?;
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { available_memory() };
         caps.features = sets.iter().map(|s| s.name()).collect();
         let pairs = options.numerics == Accuracy::Fast && has_pairs(&sets);
         caps.features.extend(pairs.then_some(BF16_PAIRS));
-        caps.bindings = usize::MAX;
         let threads =
             if options.threads > 0 { options.threads } else { available_parallelism().map_or(1, usize::from) };
         let layouts = if options.in_place { vec![Layout::FILE] } else { vec![PANEL16, LINES4, Layout::FILE] };

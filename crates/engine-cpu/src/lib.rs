@@ -12,7 +12,7 @@
 //! ```
 
 mod bandwidth;
-mod before;
+mod counters;
 mod engine;
 mod gauge;
 mod isa;
@@ -23,6 +23,7 @@ mod memory;
 mod pages;
 mod panel;
 mod peak;
+mod phase;
 mod pool;
 mod program;
 mod scratch;
@@ -42,6 +43,7 @@ pub use kernels::{BF16, F32, Q8, Q8_WHOLE};
 pub use lines::LINES4;
 pub use memory::{View, ViewMut};
 pub use panel::PANEL16;
+pub use phase::{FirstTile, Phased, Section, Sections};
 pub use scratch::Scratch;
 pub use tile::{Entry, Tile};
 

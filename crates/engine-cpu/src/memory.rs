@@ -3,9 +3,10 @@
 //!
 //! The argument for every view: [`Program::new`](crate::program) has checked that arguments are inside their buffers,
 //! that no two regions share a buffer, that no result of a step overlaps its operands or its other results, that
-//! concurrent tiles of a step write disjoint parts, and that only one tile writes a state or a head of a cache. The
-//! waits of the tile program separate a step that writes bytes from every other step that uses them. The host reads and
-//! writes only while no step runs.
+//! concurrent tiles of a step write disjoint parts, that only one tile writes a state or a head of a cache, and that
+//! scratch overlaps no argument of its step and holds the sections of its kernel ([`Section::part`](crate::Section) gives
+//! the tiles of a first phase disjoint words). The waits of the tile program separate a phase that writes bytes from every
+//! other phase that uses them. The host reads and writes only while no step runs.
 #![allow(unsafe_code)]
 
 use crate::pages::{HUGE, Pages};
@@ -140,6 +141,35 @@ impl Place {
         memory.range(offset, bytes)?;
         // SAFETY: within the buffer, as was just checked.
         Ok(Place { start: unsafe { memory.start().add(offset) }, bytes })
+    }
+
+    /// Some of its words.
+    ///
+    /// # Safety
+    /// The place must be alive, and no other code may write these words, as long as they are used.
+    pub(crate) unsafe fn words<'a>(self, words: Range<usize>) -> &'a [u32] {
+        let (start, count) = self.first_word(words);
+        // SAFETY: inside the place, whose words are aligned; the caller promises the rest.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    /// The same, to be written.
+    ///
+    /// # Safety
+    /// The place must be alive, and no other code may access these words, as long as they are used.
+    pub(crate) unsafe fn words_mut<'a>(self, words: Range<usize>) -> &'a mut [u32] {
+        let (start, count) = self.first_word(words);
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(start, count) }
+    }
+
+    /// Where words begin, and how many there are.
+    fn first_word(self, words: Range<usize>) -> (*mut u32, usize) {
+        let (from, to) = (words.start.saturating_mul(4), words.end.saturating_mul(4));
+        assert!(from <= to && to <= self.bytes, "words {words:?} of {} bytes", self.bytes);
+        let start: *mut u32 = self.start.wrapping_add(from).cast();
+        assert!(start.is_aligned(), "words that begin at {start:?}");
+        (start, words.len())
     }
 
     /// Bytes that nobody writes while they are shared. They must outlive the place.

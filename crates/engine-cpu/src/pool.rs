@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::isa::FloatMode;
+use crate::kernels;
 use crate::memory::{Memory, own};
 use crate::program::{Failure, Program};
 use crate::scratch::{Need, Scratch};
@@ -296,7 +297,7 @@ impl Device {
 
     /// Reserves the scratch memory that a plan needs, for all threads.
     pub(crate) fn reserve(&self, need: &Need) -> Result<()> {
-        let reserve = |scratch: &Mutex<Scratch>| lock(scratch).reserve(need);
+        let reserve = |scratch: &Mutex<Scratch>| kernels::reserve(&mut lock(scratch), need);
         self.scratch.iter().try_for_each(reserve).map_err(|source| Error::NoMemory { what: "a plan", source })
     }
 

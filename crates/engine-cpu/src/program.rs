@@ -1,9 +1,9 @@
 //! A plan with its buffers, and a run of it: tiles that are claimed, wait, run and are counted.
 #![allow(unsafe_code)]
 
-use crate::before::{Made, PLACES, Part};
-use crate::kernels::SharedSide;
+use crate::counters::{Counters, Turn};
 use crate::memory::{Place, Shape, View, ViewMut, memory};
+use crate::phase::{Code, FirstTile, Section, sections};
 use crate::pool::Device;
 use crate::scratch::Scratch;
 use crate::tile::{Entry, Tile};
@@ -12,8 +12,8 @@ use crate::verify;
 use crate::wait::{Bell, Wait};
 use crate::weights::Loaded;
 use inkstone_compute::{
-    Arg, Bindings, Budget, Caps, Counters, Cut, Error, Executable, Layout, Plan, Region, Registry, Result, Step,
-    TileProgram, Turn,
+    Arg, Bindings, Budget, Caps, Cut, Error, Executable, Layout, Phase, Plan, Region, Registry, Result, Step,
+    TileProgram,
 };
 use inkstone_tensor::step::{StepError, StepView};
 use inkstone_tensor::{DType, Dim, NoMemory, Sizes, Type};
@@ -30,8 +30,7 @@ use std::time::Duration;
 pub(crate) struct Program {
     plan: Arc<Plan>,
     tiles: TileProgram,
-    steps: Vec<Code>,
-    made: Made,
+    steps: Vec<Call>,
     counters: Counters,
     /// The words of the step buffer.
     step: (Shape, Place),
@@ -46,12 +45,19 @@ pub(crate) struct Program {
 }
 
 /// A step: a function and its arguments.
-struct Code {
+struct Call {
     entry: Entry,
     ins: SmallVec<[Operand; 4]>,
     outs: SmallVec<[Operand; 2]>,
+    first: Option<First>,
     /// Whether neighbouring tiles may be done as one.
     joins: bool,
+}
+
+/// The first phase of a step: a function, and the sections of the scratch.
+struct First {
+    entry: fn(&mut FirstTile) -> Result<(), StepError>,
+    sections: SmallVec<[(Section, Place); 2]>,
 }
 
 /// Rows up to which tiles are joined: a larger one needs no fewer calls, and its results would leave the nearest cache.
@@ -73,7 +79,7 @@ struct Operand {
 /// Tiles that were claimed, of one block of rows and one result, and are done as one.
 struct Item {
     /// Of the tile program.
-    index: usize,
+    phase: usize,
     tiles: Range<usize>,
     /// See [`Tile::first`].
     first: bool,
@@ -120,8 +126,6 @@ impl Program {
         device: &Device,
     ) -> Result<Program> {
         let tiles = verify::plan(&plan, &bind, registry, caps, device.budget())?;
-        let made = Made::new(&plan, registry, device.budget())?;
-        let tiles = tiles.before(PLACES, |step| made.of(step).map(|part| part.before.grid(plan.steps[step].grid.rows)));
         let loaded: &Loaded = bind.weights.get(crate::Cpu::NAME)?;
         for (slot, found) in plan.interface.weights.iter().zip(&loaded.slots) {
             if (slot.ty, slot.layout) != (found.ty, found.layout) {
@@ -129,17 +133,18 @@ impl Program {
                 return Err(Error::WeightType { tensor, found: found.ty.to_string(), expected });
             }
         }
-        let steps = plan.steps.iter().map(|step| code(&plan, step, &bind, loaded, registry)).collect::<Result<_>>()?;
-        let counters = Counters::new(&tiles, device.threads(), |index| match &tiles.work()[index] {
-            work if work.before => 1,
-            work => together(&plan.steps[work.step], &plan.bucket),
+        let call = |step| call(&plan, step, &bind, loaded, registry, caps);
+        let steps = plan.steps.iter().map(call).collect::<Result<_>>()?;
+        let counters = Counters::new(&tiles, device.threads(), |index| match tiles.phases()[index] {
+            Phase { first: true, .. } => 1,
+            Phase { step, .. } => together(&plan.steps[step], &plan.bucket),
         });
         let words = (bind.step.bytes() / 4) as usize;
         let step =
             (Shape::of(Type::new(DType::U32, Dim::N(1), words)), Place::of(memory(&bind.step)?, 0, 4 * words as u64)?);
         let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
         let budget = device.budget().clone();
-        Ok(Program { plan, tiles, steps, made, counters, step, failed, failure, times: None, budget, _bind: bind })
+        Ok(Program { plan, tiles, steps, counters, step, failed, failure, times: None, budget, _bind: bind })
     }
 
     /// The same, recording when steps begin and end.
@@ -202,12 +207,12 @@ impl Program {
         loop {
             let turn = worker.next_turn();
             // Sleeping workers are not needed for a step that one worker computes at once.
-            let alone = matches!(turn, Turn::Run { step, .. } if !self.counters.is_shared(step));
+            let alone = matches!(turn, Turn::Run { phase, .. } if !self.counters.is_shared(phase));
             if !alone && worker.take_completed() {
                 bell.ring();
             }
-            let (step, tiles) = match turn {
-                Turn::Run { step, tiles } => (step, tiles),
+            let (phase, tiles) = match turn {
+                Turn::Run { phase, tiles } => (phase, tiles),
                 Turn::Wait => {
                     wait.pause(bell, || worker.can_go_on());
                     continue;
@@ -222,30 +227,30 @@ impl Program {
                     let sizes = view.sizes(self.plan.bucket.slots);
                     let mut left = tiles;
                     while !left.is_empty() {
-                        let tiles = left.start..left.start + self.joined(step, &left, &sizes);
+                        let tiles = left.start..left.start + self.joined(phase, &left, &sizes);
                         left.start = tiles.end;
-                        let first = last.replace(step) != Some(step);
-                        self.attempt(&Item { index: step, tiles, first }, view, sizes, scratch);
+                        let first = last.replace(phase) != Some(phase);
+                        self.attempt(&Item { phase, tiles, first }, view, sizes, scratch);
                     }
                 }
                 Err(error) => self.fail(Failure::Step(*error)),
             }
             if let (Some(times), Some(begun)) = (&self.times, begun) {
-                times.ran(self.tiles.work()[step].step, begun);
+                times.ran(self.tiles.phases()[phase].step, begun);
             }
         }
     }
 
     /// How many of the tiles, from the first on, are done as one.
-    fn joined(&self, index: usize, tiles: &Range<usize>, sizes: &Sizes) -> usize {
-        let work = &self.tiles.work()[index];
-        let (code, grid) = (&self.steps[work.step], &work.grid);
-        if work.before || !code.joins || grid.rows.at(sizes) > JOINED_ROWS {
+    fn joined(&self, phase: usize, tiles: &Range<usize>, sizes: &Sizes) -> usize {
+        let Phase { step, first, ref grid, .. } = self.tiles.phases()[phase];
+        let call = &self.steps[step];
+        if first || !call.joins || grid.rows.at(sizes) > JOINED_ROWS {
             return 1;
         }
         // Up to the next result, or block of rows.
         let block = tiles.start % grid.col_blocks;
-        let borders = code.outs.iter().filter(|o| o.cut.cols).map(|o| o.first_block);
+        let borders = call.outs.iter().filter(|o| o.cut.cols).map(|o| o.first_block);
         let border = borders.filter(|first| *first > block).min().unwrap_or(grid.col_blocks);
         tiles.len().min(border - block)
     }
@@ -258,7 +263,7 @@ impl Program {
         let result = catch_unwind(AssertUnwindSafe(|| self.tile(item, view, sizes, scratch)));
         let failure = match result {
             Ok(result) => result.err().map(Failure::Step),
-            Err(panic) => Some(self.panicked(self.tiles.work()[item.index].step, panic.as_ref())),
+            Err(panic) => Some(self.panicked(self.tiles.phases()[item.phase].step, panic.as_ref())),
         };
         if let Some(failure) = failure {
             self.fail(failure);
@@ -271,20 +276,15 @@ impl Program {
     }
 
     fn tile(&self, item: &Item, view: &StepView, sizes: Sizes, scratch: &mut Scratch) -> Result<(), StepError> {
-        let &Item { index, ref tiles, first } = item;
-        let work = &self.tiles.work()[index];
-        let (step, code, grid) = (&self.plan.steps[work.step], &self.steps[work.step], &work.grid);
+        let &Item { phase, ref tiles, first } = item;
+        let Phase { step, first: is_first, ref grid, .. } = self.tiles.phases()[phase];
+        let (op, call) = (&self.plan.steps[step].op, &self.steps[step]);
         let (row_block, col_block) = (tiles.start / grid.col_blocks, tiles.start % grid.col_blocks);
         let last_block = col_block + tiles.len() - 1;
         let count = grid.rows.at(&sizes);
         let rows = block(row_block, grid.row_block, count);
-        let made = self.made.of(work.step).filter(|part| part.before.is_for(count));
-        if work.before {
-            made.iter().for_each(|part| make(part, &code.ins[part.x], count, rows.clone(), col_block));
-            return Ok(());
-        }
-        let of = |o: &Operand| if o.cut.rows { rows.clone() } else { 0..o.shape.ty.rows.at(&sizes) };
-        let ins = code.ins.iter().map(|o| {
+        let of = |o: &Operand| if o.cut.rows && !is_first { rows.clone() } else { 0..o.shape.ty.rows.at(&sizes) };
+        let ins = call.ins.iter().map(|o| {
             if o.consumed {
                 return View::none(o.shape);
             }
@@ -297,7 +297,26 @@ impl Program {
             unsafe { View::new(o.shape, o.place, of(o)) }
         });
         let ins: SmallVec<[View; 16]> = ins.collect();
-        let outs = code.outs.iter().map(|o| {
+        let sections = call.first.iter().flat_map(|first| &first.sections);
+        if let Some(phase) = call.first.as_ref().filter(|_| is_first) {
+            let parts = sections.map(|(section, place)| {
+                // SAFETY: parts of tiles are disjoint, and the tile has waited for all steps that use the scratch.
+                unsafe { place.words_mut(section.part(count, rows.clone(), col_block)) }
+            });
+            let (mut parts, ins): (SmallVec<[&mut [u32]; 2]>, _) = (parts.collect(), &ins);
+            let parts = &mut parts;
+            return (phase.entry)(&mut FirstTile {
+                op,
+                step: view,
+                sizes,
+                rows,
+                block: col_block,
+                ins,
+                parts,
+                scratch,
+            });
+        }
+        let outs = call.outs.iter().map(|o| {
             if o.cut.cols
                 && o.shape.ty.state
                 && let Dim::Slots { heads, .. } = o.shape.ty.rows
@@ -317,13 +336,13 @@ impl Program {
             unsafe { ViewMut::new(o.shape, o.place, of(o), cols) }
         });
         let mut outs: SmallVec<[ViewMut; 4]> = outs.collect();
-        let shared = made.map(|part| {
-            // SAFETY: the work before the step is done, and no code writes its memory until the step is done.
-            let words = unsafe { View::new(part.shape, part.place, 0..1) }.all();
-            SharedSide { before: &part.before, rows: count, words }
+        let shared = sections.map(|(section, place)| {
+            // SAFETY: the first phase is done, and no code writes the scratch until the step is done.
+            unsafe { place.words(0..count * section.words) }
         });
-        let (op, ins, outs) = (&step.op, &ins, &mut outs);
-        (code.entry)(&mut Tile { op, step: view, sizes, rows, first, ins, outs, shared, scratch })
+        let shared: SmallVec<[&[u32]; 2]> = shared.collect();
+        let (ins, outs, shared) = (&ins, &mut outs, &shared);
+        (call.entry)(&mut Tile { op, step: view, sizes, rows, first, ins, outs, shared, scratch })
     }
 
     fn panicked(&self, step: usize, panic: &(dyn Any + Send)) -> Failure {
@@ -337,18 +356,7 @@ impl Program {
     }
 }
 
-/// Computes a tile of the shared work before a step of `count` rows.
-fn make(part: &Part, x: &Operand, count: usize, rows: Range<usize>, block: usize) {
-    // SAFETY: the tile has waited for what its step waits for.
-    let x = unsafe { View::new(x.shape, x.place, 0..count) };
-    let parts = part.before.parts(count, rows.clone(), block).into_iter();
-    // SAFETY: parts of tiles are disjoint, and the tile has waited for the last step that reads what was there.
-    let parts = parts.map(|words| unsafe { ViewMut::new(part.shape, part.place, 0..1, words) });
-    let mut parts: SmallVec<[ViewMut; 2]> = parts.collect();
-    part.before.run(&x, rows, block, &mut parts);
-}
-
-fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &Registry) -> Result<Code> {
+fn call(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &Registry, caps: &Caps) -> Result<Call> {
     let unbound = |a: &Arg| {
         let bytes = a.ty.bytes(&plan.bucket);
         Error::Unbound { plan: plan.name.clone(), region: a.region, bytes, bound: 0 }
@@ -367,17 +375,22 @@ fn code(plan: &Plan, step: &Step, bind: &Bindings, loaded: &Loaded, registry: &R
         let consumed = !a.write && a.ty.state && step.outs().any(|o| o.region == a.region);
         Ok(Operand { place, shape: Shape::of(a.ty), cut: a.cut, consumed, weight, first_block: 0 })
     };
-    let kernel = registry.get(&step.kernel);
-    let entry = kernel.and_then(|k| k.entry.downcast_ref::<Entry>());
-    // Custom kernels get tiles of the size that they define.
-    let own = kernel.is_some_and(|k| !registry.is_outside(k));
-    Ok(Code {
-        joins: own && step.args.iter().all(|a| !a.ty.state),
-        entry: *entry.ok_or_else(|| Error::KernelEntry {
-            kernel: step.kernel.clone(),
-            engine: crate::Cpu::NAME.to_owned(),
-            expected: "an inkstone_engine_cpu::Entry",
-        })?,
+    let Some(kernel) = registry.get(&step.kernel) else { return Err(Code::none(&step.kernel)) };
+    let code = Code::of(kernel)?;
+    let first = code.phased.filter(|_| step.first.is_some()).map(|phased| -> Result<First> {
+        let (rows, memory) = (step.grid.rows.at(&plan.bucket), memory(&bind.arena)?);
+        let sections = sections(&phased, step, &plan.bucket, caps);
+        let sections = Section::places(&sections, rows).map(|(section, at)| {
+            let bytes = 4 * (section.words * rows) as u64;
+            Ok((section, Place::of(memory, step.scratch.start + at, bytes)?))
+        });
+        Ok(First { entry: phased.first, sections: sections.collect::<Result<_>>()? })
+    });
+    Ok(Call {
+        // Custom kernels get tiles of the size that they define.
+        joins: !registry.is_outside(kernel) && step.args.iter().all(|a| !a.ty.state),
+        entry: code.entry,
+        first: first.transpose()?,
         ins: step.ins().map(operand).collect::<Result<_>>()?,
         outs: step
             .outs()

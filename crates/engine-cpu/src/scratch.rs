@@ -1,11 +1,11 @@
 //! The scratch memory of a worker. It gets the size that plans need when they are prepared, so that no step allocates,
 //! even if a worker runs a kernel for the first time.
 
-use crate::kernels::Buffers;
 use inkstone_compute::{Plan, Region};
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::sampling::Workspace;
 use inkstone_tensor::{NoMemory, Op, Sizes};
+use std::any::Any;
 
 /// Rows of a step up to which nothing is allocated; larger ones are chunks of prompts, which may let memory grow.
 const ROWS: usize = 8;
@@ -25,8 +25,8 @@ const LINE: usize = 16;
 #[derive(Default)]
 pub struct Scratch {
     floats: Vec<Line>,
-    /// Of products.
-    pub(crate) products: Buffers,
+    /// Memory of kernels, one value of each type.
+    slots: Vec<Box<dyn Any + Send>>,
     /// Of sampling.
     pub(crate) sampling: Workspace,
     /// Tokens of a sequence.
@@ -43,6 +43,11 @@ pub(crate) struct Need {
 }
 
 impl Need {
+    /// Floats of one step.
+    pub(crate) fn floats(&self) -> usize {
+        self.floats
+    }
+
     /// The need of a plan: the number of floats of all operands and results of a step, except for weights and states,
     /// of which it includes some rows.
     pub(crate) fn of(plan: &Plan) -> Need {
@@ -74,10 +79,21 @@ impl Scratch {
         &mut bytemuck::cast_slice_mut(&mut self.floats)[..n]
     }
 
-    /// Reserves the memory that a plan needs.
+    /// Memory of a type that a kernel defines, for more than [`Scratch::floats`]. The value is made when the worker
+    /// first asks for it.
+    pub fn get<T: Any + Default + Send>(&mut self) -> &mut T {
+        let found = self.slots.iter().position(|slot| slot.is::<T>());
+        let at = found.unwrap_or_else(|| {
+            self.slots.push(Box::new(T::default()));
+            self.slots.len() - 1
+        });
+        let slot = self.slots[at].downcast_mut();
+        slot.unwrap_or_else(|| unreachable!("a slot is found by its type"))
+    }
+
+    /// Reserves the memory that a plan needs, except for the memory of kernels.
     pub(crate) fn reserve(&mut self, need: &Need) -> Result<(), NoMemory> {
         room(&mut self.floats, need.floats.div_ceil(LINE))?;
-        self.products.reserve(need.floats)?;
         room(&mut self.ids, need.positions)?;
         self.sampling.reserve(need.tokens, need.positions)
     }

@@ -1,6 +1,5 @@
 //! How a kernel is written: a function of one tile, which gets views that reach only what the tile owns.
 
-use crate::kernels::SharedSide;
 use crate::memory::{View, ViewMut};
 use crate::scratch::Scratch;
 use inkstone_tensor::cache::RUN;
@@ -30,8 +29,9 @@ pub struct Tile<'a, 'm> {
     pub ins: &'a [View<'a>],
     /// The results.
     pub outs: &'a mut [ViewMut<'m>],
-    /// The activations that tiles before the step have arranged.
-    pub(crate) shared: Option<SharedSide<'a>>,
+    /// The sections of the step's scratch, as its first phase has filled them; none if the step has no first phase.
+    /// See [`Phased`](crate::Phased).
+    pub shared: &'a [&'a [u32]],
     /// Memory of the worker.
     pub scratch: &'a mut Scratch,
 }

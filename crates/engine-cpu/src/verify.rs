@@ -1,12 +1,14 @@
 //! The checks of this engine in addition to [`Plan::check`]: its tiles may run concurrently on shared memory, and each
 //! step names a kernel that supports its operands. Views rely on these checks (see `memory`).
 
+use crate::counters::MAX_TILES;
+use crate::kernels::products;
 use crate::memory::own;
+use crate::phase::{Code, Section, sections};
 use inkstone_compute::{
-    Arg, Bindings, Budget, Caps, Error, Kernel, Layout, MAX_TILES, Plan, Region, Registry, Result, Step, TileProgram,
+    Arg, Bindings, Budget, Caps, Error, Kernel, Layout, Plan, Query, Region, Registry, Result, Step, TileProgram,
 };
-use inkstone_tensor::body::Node;
-use inkstone_tensor::{DType, Dim, Op, Sizes};
+use inkstone_tensor::{Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
 /// Checks all steps; the tile program comes back.
@@ -21,7 +23,9 @@ pub(crate) fn plan(
     bind.check(plan)?;
     buffers(bind, budget)?;
     for (index, step) in plan.steps.iter().enumerate() {
-        let fault = kernel(plan, step, registry, caps).and_then(|()| tiles(plan, step));
+        let fault = kernel(plan, step, registry, caps)
+            .and_then(|kernel| phase(plan, step, kernel, caps))
+            .and_then(|()| tiles(plan, step));
         fault.map_err(|fault| Error::BadPlan {
             plan: plan.name.clone(),
             step: index,
@@ -45,7 +49,7 @@ fn buffers(bind: &Bindings, budget: &Arc<Budget>) -> Result<()> {
 }
 
 /// The kernel is there, does this op, and takes these operands.
-fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<(), String> {
+fn kernel<'r>(plan: &Plan, step: &Step, registry: &'r Registry, caps: &Caps) -> Result<&'r Kernel, String> {
     let Some(kernel) = registry.get(&step.kernel) else {
         let known: Vec<&str> =
             registry.kernels.iter().filter(|k| k.implements.covers(&step.op)).map(|k| k.name).collect();
@@ -63,7 +67,8 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
     {
         return Err(format!("kernel {name} does not do {} in {}", other.op.name(), step.op.name()));
     }
-    let products = products(step);
+    let [ins, outs] = types(step);
+    let (products, mut matrices) = (products(&step.op, &ins), Vec::new());
     for (i, a) in step.ins().enumerate() {
         let Region::Weight(id) = a.region else { continue };
         let layout = plan.interface.weights.get(id as usize).map_or(Layout::FILE, |w| w.layout);
@@ -79,6 +84,7 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
         if !kernel.layouts.contains(&layout) {
             return Err(format!("kernel {name} takes no layout {layout}"));
         }
+        matrices.push((a.ty.dtype, layout));
     }
     for x in products.iter().map(|p| p.x) {
         match kernel.activations {
@@ -87,40 +93,44 @@ fn kernel(plan: &Plan, step: &Step, registry: &Registry, caps: &Caps) -> Result<
             _ => {}
         }
     }
-    Ok(())
+    let rows = step.grid.rows.at(&plan.bucket);
+    let (op, weights, members) = (&step.op, &matrices[..], &[][..]);
+    let query = Query { op, weights, numerics: None, members, rows, ins: &ins, outs: &outs };
+    (kernel.refuses)(&query, caps).map_or(Ok(kernel), |reason| Err(format!("kernel {name} refuses it: {reason}")))
 }
 
-/// A `linear` of a step.
-pub(crate) struct Product {
-    /// The dtype of its activations.
-    pub(crate) x: DType,
-    /// Which operand of the step its weight is.
-    pub(crate) weight: Option<usize>,
+/// The types of its operands, and of its results.
+fn types(step: &Step) -> [Vec<Type>; 2] {
+    [step.ins().map(|a| a.ty).collect(), step.outs().map(|a| a.ty).collect()]
 }
 
-/// The products of a step: itself, or members of its region.
-pub(crate) fn products(step: &Step) -> Vec<Product> {
-    match &step.op {
-        Op::Linear(_) => step.ins().take(1).map(|x| Product { x: x.ty.dtype, weight: Some(1) }).collect(),
-        Op::Region(region) => {
-            let body = &region.body;
-            let products = body.nodes.iter().filter(|n| matches!(n.op, Op::Linear(_)));
-            let product = |n: &Node| {
-                let weight = body.inputs.iter().position(|v| n.ins.get(1) == Some(v));
-                n.ins.first().map(|x| Product { x: body.ty(*x).dtype, weight })
-            };
-            products.filter_map(product).collect()
-        }
-        _ => Vec::new(),
+/// The kernel has code for a first phase, whose tiles are as many as it fills, and its sections fit in the scratch.
+fn phase(plan: &Plan, step: &Step, kernel: &Kernel, caps: &Caps) -> Result<(), String> {
+    let Some(first) = step.first else { return Ok(()) };
+    let name = kernel.name;
+    let phased = Code::of(kernel).map_err(|error| error.to_string())?.phased;
+    let Some(phased) = phased else { return Err(format!("kernel {name} has no first phase")) };
+    let sections = sections(&phased, step, &plan.bucket, caps);
+    let blocks = sections.iter().map(|section| section.blocks()).max().unwrap_or(0);
+    if blocks != first.col_blocks {
+        return Err(format!("a first phase of {} blocks of columns, kernel {name} fills {blocks}", first.col_blocks));
     }
+    let (bytes, scratch) = (Section::bytes(&sections, first.rows.at(&plan.bucket)), &step.scratch);
+    if bytes > scratch.end - scratch.start {
+        return Err(format!("{} bytes of scratch, kernel {name} needs {bytes}", scratch.end - scratch.start));
+    }
+    Ok(())
 }
 
 /// Checks that concurrent tiles write disjoint parts, which no other tile reads meanwhile.
 fn tiles(plan: &Plan, step: &Step) -> Result<(), String> {
-    let tiles = step.grid.tiles(&plan.bucket);
-    if tiles > MAX_TILES {
-        return Err(format!("{tiles} tiles, allowed: {MAX_TILES}"));
+    for grid in step.first.iter().chain([&step.grid]) {
+        let tiles = grid.tiles(&plan.bucket);
+        if tiles > MAX_TILES {
+            return Err(format!("{tiles} tiles, allowed: {MAX_TILES}"));
+        }
     }
+    let tiles = step.grid.tiles(&plan.bucket);
     let end = |a: &Arg| a.offset.saturating_add(a.ty.bytes(&plan.bucket));
     for out in step.outs() {
         // Which places the rows of a step write is only in the step, so one tile has all rows of its columns.

@@ -105,7 +105,7 @@ fn another_order_of_sums_is_found_though_it_is_as_accurate() {
     let rms_norm = Pattern::Named("rms_norm");
     let kernel = Kernel {
         numerics: F32,
-        tiling: |_, _| inkstone_compute::Tiling::WHOLE,
+        work: |_| inkstone_compute::Work::WHOLE,
         ..Kernel::by_definition("in_order", rms_norm, Arc::new(in_order as Entry))
     };
     let best = Set::ALL.into_iter().find(|s| s.is_here()).unwrap();

@@ -4,6 +4,7 @@ use crate::check::check;
 use crate::fuse::{check_names, fuse};
 use crate::graph::Graph;
 use crate::kind::Kind;
+use crate::passes::choose::choose;
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
 use crate::passes::memory::memory;
@@ -82,7 +83,10 @@ pub fn compile(
             let mut made = run(FOR_EACH_BUCKET, &mut g, &cx)?;
             made.notes.iter_mut().for_each(|note| note.plan = Some((*kind, bucket)));
             report.add(made);
-            let plan = lower(&g, &memory(&g, &cx)?, &cx)?;
+            let chosen = choose(&g, &cx)?;
+            let scratch: Vec<u64> = chosen.iter().map(|c| c.work.scratch).collect();
+            let placement = memory(&g, &scratch, &cx)?;
+            let plan = lower(&g, chosen, &placement, &cx);
             check(&plan)?;
             of_kind.push(plan);
         }

@@ -1,6 +1,7 @@
 //! Passes over graphs, one file each, and the information that they can query. See [`compile`](crate::compile()) for
 //! their order.
 
+pub mod choose;
 pub mod legalise;
 pub mod lower;
 pub mod memory;
@@ -62,9 +63,8 @@ impl<'a> Context<'a> {
             Op::Region(region) => (None, self.members(&region.body, sources, node)),
             _ => (self.selection.numerics(body, sources, node), Vec::new()),
         };
-        let bindings = ins.len() + outs.len();
-        self.registry
-            .find(&Query { op: &node.op, weights: &weights, numerics, members: &members, rows, bindings }, self.caps)
+        let (op, ins, outs) = (&node.op, &ins[..], &outs[..]);
+        self.registry.find(&Query { op, weights: &weights, numerics, members: &members, rows, ins, outs }, self.caps)
     }
 
     /// The members of a region with the arithmetic that each would have as a separate op.

@@ -67,6 +67,10 @@ pub struct ExplainedStep {
     pub flops: u64,
     /// Tiles that threads can compute in parallel.
     pub tiles: usize,
+    /// Tiles of its first phase, which leave their results in the scratch before these tiles; 0: it has none.
+    pub first_tiles: usize,
+    /// Bytes of its scratch.
+    pub scratch: u64,
     /// The rejected kernels, with reasons.
     pub refused: Vec<String>,
     /// Whether the step computes with a kernel without vector instructions although the engine has some.
@@ -148,6 +152,8 @@ fn steps(plan: &Plan, sizes: &Sizes, registry: &Registry, caps: &Caps) -> Vec<Ex
             bytes: cost.bytes,
             flops: cost.flops,
             tiles: step.grid.tiles(sizes),
+            first_tiles: step.first.map_or(0, |first| first.tiles(sizes)),
+            scratch: step.scratch.end.saturating_sub(step.scratch.start),
             refused: step.refused.clone(),
             scalar: isa.is_none() && !caps.features.is_empty() && cost.flops > 0 && !SHARED.contains(&step.op.name()),
         }

@@ -1,7 +1,7 @@
 //! The kernel: how the CPU engine computes the op, a tile at a time.
 
 use crate::soft_cap::SoftCap;
-use inkstone::compute::{Kernel, Pattern, Tiling};
+use inkstone::compute::{Kernel, Pattern, Tiling, Work};
 use inkstone::tensor::Op;
 use inkstone::tensor::step::StepError;
 use inkstone_engine_cpu::{Entry, Tile};
@@ -14,7 +14,7 @@ const COLUMNS: usize = 1024;
 /// rounds differently declares its own numerics.
 pub fn kernel() -> Kernel {
     Kernel {
-        tiling: |_, _| Tiling { row_block: 1, col_block: COLUMNS },
+        work: |_| Work::of(Tiling { row_block: 1, col_block: COLUMNS }),
         ..Kernel::by_definition("soft_cap.tile", Pattern::Named("soft_cap"), Arc::new(soft_cap as Entry))
     }
 }

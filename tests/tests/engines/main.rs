@@ -13,6 +13,7 @@ mod hostile_files;
 mod invariance;
 mod lists;
 mod memory;
+mod phases;
 mod plan;
 mod scheduler;
 mod shared_pages;

@@ -92,6 +92,21 @@ fn refusals_carry_their_reason_and_the_chosen_instruction_set_is_the_only_one() 
     assert!(refused.contains("linear.f32.") && refused.contains(" (no Q8_0 weights)"), "{refused}");
 }
 
+/// Workers arrange the activations of many rows together, each for itself those of few.
+#[test]
+fn first_phases_and_their_scratch_are_shown() {
+    let phased = |object: &Value| {
+        let with = |field: &str| steps(object).iter().filter(|s| s[field].as_u64().unwrap() > 0).count();
+        (with("first_tiles"), with("scratch_bytes"))
+    };
+    let (first, scratch) = phased(&json(&["--prefill"]));
+    assert!(first >= 5 && scratch == first, "{first} first phases, {scratch} scratches");
+    assert_eq!(phased(&json(&[])), (0, 0));
+    let text = |more: &[&str]| run(&[&["explain"], more].concat()).succeeded().text().to_owned();
+    let legend = "\ntiles of a first phase + tiles; the results of first phases take up to ";
+    assert!(text(&["--prefill"]).contains(legend) && !text(&[]).contains(legend));
+}
+
 #[test]
 fn definitions_use_no_instruction_set_and_that_is_no_fault() {
     let object = json(&["--engine", "reference"]);

@@ -8,17 +8,20 @@
 //! - A state that a step consumes is written in the same place, and no other state is written; weights are never.
 //! - Results of one step do not overlap; a grid has tiles that can be counted, and as many blocks of columns as its
 //!   results take.
+//! - Scratch is aligned, inside the arena, on no argument of its step and on no value that is read later; a first phase
+//!   has scratch and the rows of its step.
 //!
-//! That no value of the arena is overwritten before its last use is not checked here: it depends on which value a step
-//! means, and is the compiler's to check.
+//! That no value of the arena is overwritten by another before its last use is not checked here: it depends on which
+//! value a step means, and is the compiler's to check.
 
 mod body;
 
 use crate::engine::{Bindings, Buffer};
-use crate::plan::{Arg, Plan, Region, Step};
+use crate::plan::{Arg, Grid, Plan, Region, Step};
 use crate::{Error, Result};
 use inkstone_tensor::{Dim, Op, Sizes, Type};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Values in the arena begin at multiples of so many bytes.
 pub const ARENA_ALIGN: u64 = 64;
@@ -52,6 +55,7 @@ impl Plan {
         }
         step.args.iter().try_for_each(|a| self.check_size(a))?;
         step.args.iter().try_for_each(|a| self.check_place(a))?;
+        self.check_scratch(step)?;
         check_types(&step.op, ins, outs)?;
         check_states(&step.op, ins, outs)?;
         check_results(outs, &self.bucket)?;
@@ -61,7 +65,24 @@ impl Plan {
             }
         }
         outs.iter().filter(|a| a.region == Region::Arena).for_each(|a| written.add(a.offset, end(a, &self.bucket)));
+        written.remove(step.scratch.start, step.scratch.end);
         check_grid(step, &self.bucket)
+    }
+
+    /// Checks that scratch is inside the arena and apart from the arguments of its step.
+    fn check_scratch(&self, step: &Step) -> Fault {
+        let Range { start, end: last } = step.scratch;
+        if start > last || last > self.arena_bytes {
+            return Err(format!("scratch at bytes {start} to {last} of an arena of {}", self.arena_bytes));
+        }
+        if !start.is_multiple_of(ARENA_ALIGN) {
+            return Err(format!("scratch at byte {start}, allowed: multiples of {ARENA_ALIGN}"));
+        }
+        let on = |a: &&Arg| a.region == Region::Arena && a.offset < last && start < end(a, &self.bucket);
+        match step.args.iter().find(on) {
+            Some(a) if start < last => Err(format!("scratch at bytes {start} to {last} overlaps {a} {}", a.ty)),
+            _ => Ok(()),
+        }
     }
 
     /// Sizes can be computed and addressed.
@@ -162,8 +183,8 @@ fn check_results(outs: &[Arg], bucket: &Sizes) -> Fault {
     Ok(())
 }
 
-fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
-    let grid = step.grid;
+/// A grid of a step has tiles, which can be counted.
+fn check_tiles(grid: &Grid, bucket: &Sizes) -> Fault {
     for (what, value) in [("rows", grid.row_block), ("columns", grid.col_block), ("blocks of columns", grid.col_blocks)]
     {
         if value == 0 {
@@ -172,6 +193,21 @@ fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
     }
     if grid.row_blocks(bucket).checked_mul(grid.col_blocks).is_none_or(|tiles| tiles > u32::MAX as usize) {
         return Err(format!("{} x {} tiles, allowed: {}", grid.row_blocks(bucket), grid.col_blocks, u32::MAX));
+    }
+    Ok(())
+}
+
+fn check_grid(step: &Step, bucket: &Sizes) -> Fault {
+    let grid = step.grid;
+    check_tiles(&grid, bucket)?;
+    if let Some(first) = step.first {
+        check_tiles(&first, bucket)?;
+        if first.rows != grid.rows {
+            return Err(format!("a first phase along {}, its step along {}", first.rows, grid.rows));
+        }
+        if step.scratch.is_empty() {
+            return Err("a first phase without scratch".to_owned());
+        }
     }
     if let Some(a) = step.ins().find(|a| a.cut.cols) {
         return Err(format!("operand {a} {} is cut by columns, allowed: results", a.ty));
@@ -205,6 +241,18 @@ impl Written {
             (start, end) = (start.min(s), end.max(e));
         }
         self.0.insert(start, end);
+    }
+
+    fn remove(&mut self, start: u64, end: u64) {
+        while let Some((&s, &e)) = self.0.range(..end).next_back().filter(|(_, e)| start < end && **e > start) {
+            self.0.remove(&s);
+            if s < start {
+                self.0.insert(s, start);
+            }
+            if e > end {
+                self.0.insert(end, e);
+            }
+        }
     }
 }
 

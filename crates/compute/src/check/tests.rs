@@ -1,7 +1,7 @@
 //! One test a rule: the smallest plan that breaks it.
 
 use crate::conformance::plan::{How, PlanBuilder};
-use crate::plan::{Arg, Plan, Port, Region};
+use crate::plan::{Arg, Grid, Plan, Port, Region};
 use crate::{Bindings, Buffer, Error, Layout, Numerics, Weights};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Advance, BeginStep, By, Embed, Expr, KvWrite, Map, Term};
@@ -107,6 +107,65 @@ fn weights_are_not_written() {
         p.steps.drain(..ADD);
     });
     assert_eq!(text, "0: w0 is written, but weights are read only");
+}
+
+/// Gives a step a first phase with scratch behind all values.
+fn phased(plan: &mut Plan, step: usize) {
+    let at = plan.arena_bytes;
+    plan.arena_bytes += 64;
+    plan.steps[step].scratch = at..at + 64;
+    plan.steps[step].first = Some(Grid { col_blocks: 3, ..plan.steps[step].grid });
+}
+
+#[test]
+fn scratch_is_inside_the_arena() {
+    let mut plan = good();
+    phased(&mut plan, ADD);
+    plan.check().unwrap();
+    assert_eq!(plan.bytes_of(Region::Arena), 256);
+    let text = fault(|p| {
+        phased(p, ADD);
+        p.arena_bytes -= 1;
+    });
+    assert_eq!(text, "2: scratch at bytes 192 to 256 of an arena of 255");
+    let backwards = std::ops::Range { start: 64, end: 0 };
+    assert_eq!(fault(|p| p.steps[ADD].scratch = backwards), "2: scratch at bytes 64 to 0 of an arena of 192");
+    assert_eq!(fault(|p| p.steps[ADD].scratch = 8..64), "2: scratch at byte 8, allowed: multiples of 64");
+}
+
+#[test]
+fn scratch_is_on_no_argument_of_its_step() {
+    let text = fault(|p| p.steps[ADD].scratch = 128..136);
+    assert_eq!(text, "2: scratch at bytes 128 to 136 overlaps arena+64 f32[Rows, 8]");
+    let text = fault(|p| p.steps[EMBED].scratch = 64..128);
+    assert_eq!(text, "1: scratch at bytes 64 to 128 overlaps arena+64 f32[Rows, 8]");
+}
+
+#[test]
+fn scratch_is_on_no_value_that_is_read_later() {
+    let text = fault(|p| p.steps[ADD].scratch = 0..64);
+    assert_eq!(text, "3: operand arena+0 u32[Rows, 3] is read before it is written");
+    // Afterwards it may.
+    let mut plan = good();
+    plan.steps.truncate(WRITE);
+    plan.steps[ADD].scratch = 0..64;
+    plan.check().unwrap();
+}
+
+#[test]
+fn first_phases_have_scratch_tiles_and_the_rows_of_their_step() {
+    let broken = |change: fn(&mut crate::Step)| {
+        fault(|p| {
+            phased(p, ADD);
+            change(&mut p.steps[ADD]);
+        })
+    };
+    assert_eq!(broken(|s| s.scratch = 0..0), "2: a first phase without scratch");
+    let rows = broken(|s| s.first.as_mut().unwrap().rows = Dim::LogitRows);
+    assert_eq!(rows, "2: a first phase along LogitRows, its step along Rows");
+    assert_eq!(broken(|s| s.first.as_mut().unwrap().col_blocks = 0), "2: a grid of 0 blocks of columns a tile");
+    let many = broken(|s| s.first.as_mut().unwrap().col_blocks = usize::MAX);
+    assert_eq!(many, format!("2: 1 x {} tiles, allowed: {}", usize::MAX, u32::MAX));
 }
 
 #[test]

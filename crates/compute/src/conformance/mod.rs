@@ -171,16 +171,17 @@ impl Stop {
     }
 }
 
-/// Every kernel that takes an op on these weights, once for each layout of matrices that it reads, and the refusals of
+/// Every kernel that takes an op on these operands, among them these weights, once for each layout of matrices that it reads, and the refusals of
 /// the others.
 fn candidates<'a>(
     engine: &'a dyn Engine,
     op: &Op,
+    ins: &[Type],
     weights: &[Type],
     rows: usize,
-    bindings: usize,
 ) -> (Vec<(&'a Kernel, Layout)>, String) {
     let registry = engine.registry();
+    let outs = op.infer(ins).unwrap_or_default();
     let (mut found, mut refusals) = (Vec::new(), Vec::new());
     let covering: Vec<&Kernel> = registry.kernels.iter().filter(|k| k.implements.covers(op)).collect();
     for kernel in &covering {
@@ -195,7 +196,7 @@ fn candidates<'a>(
         let (before, mut refusal) = (found.len(), None);
         for layout in layouts {
             let weights: Vec<(DType, Layout)> = matrices.iter().map(|d| (*d, *layout)).collect();
-            let query = Query { op, weights: &weights, numerics: None, members: &[], rows, bindings };
+            let query = Query { op, weights: &weights, numerics: None, members: &[], rows, ins, outs: &outs };
             match alone.find(&query, engine.caps()) {
                 Ok(_) => found.push((*kernel, *layout)),
                 Err(error) => refusal = Some(error.to_string()),

@@ -2,7 +2,8 @@
 //! and states, weights and ports are in their places of the interface.
 
 use crate::check::ARENA_ALIGN;
-use crate::kernel::{Kernel, Layout, Numerics, Tiling};
+use crate::engine::Caps;
+use crate::kernel::{Kernel, Layout, Numerics, Shape, Work};
 use crate::plan::{Arg, Grid, Interface, Plan, Port, Region, StateSlot, Step, WeightSlot};
 use inkstone_tensor::op::Mismatch;
 use inkstone_tensor::{Op, Sizes, Type};
@@ -21,13 +22,13 @@ pub(crate) struct Place {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     pub(crate) kernel: &'a str,
-    pub(crate) tiling: Tiling,
+    pub(crate) work: Work,
 }
 
 impl How<'_> {
     /// A kernel with one tile.
     #[cfg(test)]
-    pub(crate) const EVAL: How<'static> = How { kernel: "eval", tiling: Tiling::WHOLE };
+    pub(crate) const EVAL: How<'static> = How { kernel: "eval", work: Work::WHOLE };
 }
 
 pub(crate) struct PlanBuilder {
@@ -83,20 +84,35 @@ impl PlanBuilder {
                     self.place(at.0, *ty, at.1)
                 }
                 None => {
-                    let at = self.plan.arena_bytes;
-                    self.plan.arena_bytes += ty.bytes(&self.plan.bucket).next_multiple_of(ARENA_ALIGN);
+                    let at = self.room(ty.bytes(&self.plan.bucket));
                     self.place(Region::Arena, *ty, at)
                 }
             })
             .collect();
-        let grid = Grid::new(how.tiling, &types, &results);
+        let Work { tiling, scratch, first } = how.work;
+        let grid = Grid::new(tiling, &types, &results);
+        let scratch = match scratch {
+            0 => 0..0,
+            bytes => {
+                let at = self.room(bytes);
+                at..at + bytes
+            }
+        };
         let arg = |p: &Place, write| {
             let cut = grid.cut(&p.ty, write);
             Arg { region: p.region, offset: p.offset, ty: p.ty, value: p.value, write, cut }
         };
         let args = ins.iter().map(|p| arg(p, false)).chain(outs.iter().map(|p| arg(p, true))).collect();
-        self.plan.steps.push(Step { op, kernel: how.kernel.to_owned(), args, grid, refused: Vec::new() });
+        let kernel = how.kernel.to_owned();
+        self.plan.steps.push(Step { op, kernel, args, grid, scratch, first, refused: Vec::new() });
         Ok(outs)
+    }
+
+    /// The first of so many bytes of the arena that nothing else has.
+    fn room(&mut self, bytes: u64) -> u64 {
+        let at = self.plan.arena_bytes;
+        self.plan.arena_bytes += bytes.next_multiple_of(ARENA_ALIGN);
+        at
     }
 
     pub(crate) fn finish(self) -> Plan {
@@ -105,9 +121,15 @@ impl PlanBuilder {
 }
 
 impl<'a> How<'a> {
-    /// As a kernel does it.
-    pub(crate) fn by(kernel: &'a Kernel, op: &Op, ins: &[Type]) -> Result<How<'a>, Mismatch> {
-        let results = op.infer(ins)?;
-        Ok(How { kernel: kernel.name, tiling: (kernel.tiling)(op, &results) })
+    /// As a kernel does it in plans of this bucket.
+    pub(crate) fn by(
+        kernel: &'a Kernel,
+        op: &Op,
+        ins: &[Type],
+        bucket: Sizes,
+        caps: &Caps,
+    ) -> Result<How<'a>, Mismatch> {
+        let outs = op.infer(ins)?;
+        Ok(How { kernel: kernel.name, work: (kernel.work)(&Shape::new(op, ins, &outs, &bucket, caps)) })
     }
 }

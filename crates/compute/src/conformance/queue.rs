@@ -69,8 +69,8 @@ impl<'a> Bench<'a> {
         let bucket = Sizes { rows, logit_rows, slots: Slots::one_group(8) };
         let mut plan = PlanBuilder::new("queue", bucket);
         let mut weights = MadeWeights::default();
-        let mut chosen = |op: &Op, of: &[Type]| {
-            let (found, refusals) = candidates(engine, op, of, rows, 4);
+        let mut chosen = |op: &Op, ins: &[Type], weights: &[Type]| {
+            let (found, refusals) = candidates(engine, op, ins, weights, rows);
             let first = found.first().map(|(kernel, layout)| ((*kernel).clone(), *layout));
             kernels.extend(first.iter().map(|(kernel, _)| kernel.name.to_owned()));
             first.ok_or(Stop::Skipped(refusals))
@@ -78,15 +78,19 @@ impl<'a> Bench<'a> {
         let carry = plan.state("carry", carry::CARRY);
         let table_type = Type::f32(Dim::N(VOCABULARY as usize), 8);
         let (begin, embed, advance) = (Op::from(BeginStep), Op::from(Embed { by: By::Token }), Op::from(Advance));
-        let [(first, _), (second, layout), (third, _)] =
-            [chosen(&begin, &[])?, chosen(&embed, &[table_type])?, chosen(&advance, &[])?];
+        let [(first, _), (second, layout), (third, _)] = [
+            chosen(&begin, &[carry.ty], &[])?,
+            chosen(&embed, &[ROWS, table_type], &[table_type])?,
+            chosen(&advance, &[carry.ty, ROWS], &[])?,
+        ];
         weights.insert("table", &Random::new(1).array(&table_type, &Sizes::default()));
         let table = plan.weight("table", table_type, layout, second.numerics);
         let seen = plan.port(Port::ROWS, ROWS);
         let embedded = plan.port(Port::HIDDEN, Type::f32(Dim::Rows, 8));
-        plan.step(How::by(&first, &begin, &[carry.ty])?, begin, &[carry], &[seen])?;
-        plan.step(How::by(&second, &embed, &[seen.ty, table.ty])?, embed, &[seen, table], &[embedded])?;
-        plan.step(How::by(&third, &advance, &[carry.ty, seen.ty])?, advance, &[carry, seen], &[])?;
+        let how = |kernel, op: &Op, ins: &[Type]| How::by(kernel, op, ins, bucket, caps);
+        plan.step(how(&first, &begin, &[carry.ty])?, begin, &[carry], &[seen])?;
+        plan.step(how(&second, &embed, &[seen.ty, table.ty])?, embed, &[seen, table], &[embedded])?;
+        plan.step(how(&third, &advance, &[carry.ty, seen.ty])?, advance, &[carry, seen], &[])?;
         let plan: Arc<Plan> = Arc::new(plan.finish());
         Ok(Bench { engine, rig: Rig::new(engine, &plan, &weights)?, runs: 0 })
     }

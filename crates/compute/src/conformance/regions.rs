@@ -27,9 +27,10 @@ pub(super) fn members<'e>(
     bucket: Sizes,
 ) -> Option<Vec<&'e Kernel>> {
     let member = |n: &Node| {
-        let weights: Vec<Type> = n.ins.iter().map(|v| body.ty(*v)).filter(|ty| matches!(ty.rows, Dim::N(_))).collect();
+        let ins = body.types_of(&n.ins);
+        let weights: Vec<Type> = ins.iter().copied().filter(|ty| matches!(ty.rows, Dim::N(_))).collect();
         let matrix = weights.iter().any(|w| w.rows != Dim::N(1));
-        let (found, _) = candidates(engine, &n.op, &weights, bucket.rows, n.ins.len() + 1);
+        let (found, _) = candidates(engine, &n.op, &ins, &weights, bucket.rows);
         let right = |(k, l): &&(&Kernel, Layout)| {
             Some(k.numerics) == kernel.member(n.op.name())
                 && (!matrix || *l == layout)

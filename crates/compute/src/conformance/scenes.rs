@@ -14,7 +14,7 @@ use inkstone_tensor::ops::{
 };
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{
-    Header, LAST, LogitWish, NONE, RECORDS, SECTIONS, SEQS, SeqStep, StepBuffer, StepView, carry,
+    Header, LAST, LogitWish, NONE, RECORDS, ROWS, SECTIONS, SEQS, SeqStep, StepBuffer, StepView, carry,
 };
 use inkstone_tensor::{Array, DType, Dim, Op, Sizes, Slots, Type};
 use std::sync::Arc;
@@ -124,7 +124,8 @@ impl Composer<'_> {
     pub(super) fn step(&mut self, op: impl Into<Op>, ins: &[Place], into: &[Place]) -> Result<Place, Stop> {
         let op: Op = op.into();
         let weights: Vec<Type> = ins.iter().filter(|p| matches!(p.region, Region::Weight(_))).map(|p| p.ty).collect();
-        let (found, refusals) = candidates(self.engine, &op, &weights, self.bucket.rows, ins.len() + 1);
+        let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
+        let (found, refusals) = candidates(self.engine, &op, &types, &weights, self.bucket.rows);
         let Some((kernel, _)) = found.first() else { return Err(Stop::Skipped(refusals)) };
         let mut ins = ins.to_vec();
         if let (Some(to), Op::Linear(_)) = (kernel.activations, &op) {
@@ -135,7 +136,7 @@ impl Composer<'_> {
             self.kernels.push(kernel.name.to_owned());
         }
         let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
-        let how = How::by(kernel, &op, &types)?;
+        let how = How::by(kernel, &op, &types, self.bucket, self.engine.caps())?;
         Ok(self.plan.step(how, op, &ins, into)?.remove(0))
     }
 
@@ -149,7 +150,9 @@ impl Composer<'_> {
         random: &mut Random,
     ) -> Result<Place, Stop> {
         let ty = Type::f32(Dim::N(rows), cols);
-        let (found, refusals) = candidates(self.engine, &op.into(), &[ty], self.bucket.rows, 4);
+        let op = op.into();
+        let x = if matches!(op, Op::Embed(_)) { ROWS } else { Type::f32(Dim::Rows, cols) };
+        let (found, refusals) = candidates(self.engine, &op, &[x, ty], &[ty], self.bucket.rows);
         let Some((kernel, layout)) = found.first() else { return Err(Stop::Skipped(refusals)) };
         let value = random.array(&ty, &self.bucket);
         self.weights.insert(name, &value);

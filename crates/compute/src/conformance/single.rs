@@ -37,7 +37,8 @@ pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
     };
     let weights: Vec<Type> =
         case.operands.iter().filter(|o| matches!(o, Operand::Weight(_))).map(Operand::ty).collect();
-    let (mut found, refusals) = candidates(engine, &case.op, &weights, bucket.rows, case.operands.len() + 1);
+    let ins: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
+    let (mut found, refusals) = candidates(engine, &case.op, &ins, &weights, bucket.rows);
     if let Op::Region(region) = &case.op {
         // Regions dissolve where no kernel does them.
         found.retain(|(kernel, _)| regions::fits(kernel, &region.body));
@@ -210,7 +211,8 @@ impl Setup {
             let types: Vec<Type> = ins.iter().map(|p| p.ty).collect();
             // Results that are not states come first.
             let into: Vec<Place> = node.outs.iter().map_while(|v| at.get(v).copied()).collect();
-            let made = self.plan.step(How::by(kernel, &node.op, &types)?, node.op.clone(), &ins, &into)?;
+            let how = How::by(kernel, &node.op, &types, asked.bucket, asked.engine.caps())?;
+            let made = self.plan.step(how, node.op.clone(), &ins, &into)?;
             at.extend(node.outs.iter().copied().zip(made));
         }
         let mut rig = Rig::new(asked.engine, &Arc::new(self.plan.finish()), &self.weights)?;

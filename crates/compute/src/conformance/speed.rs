@@ -83,7 +83,8 @@ fn choice(engine: &dyn Engine, case: &Case) -> Result<Option<Choice>, String> {
     let Some(bucket) = single::sizes(engine, case.rows) else { return Ok(None) };
     let weights: Vec<Type> =
         case.operands.iter().filter(|o| matches!(o, Operand::Weight(_))).map(Operand::ty).collect();
-    let (found, _) = candidates(engine, &case.op, &weights, bucket.rows, case.operands.len() + 1);
+    let ins: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
+    let (found, _) = candidates(engine, &case.op, &ins, &weights, bucket.rows);
     // As a compiler chooses: the best layout that there is a kernel for, then the first kernel.
     let chosen = engine.registry().layouts.iter().find_map(|l| found.iter().find(|(_, layout)| layout == l));
     let Some(&(chosen, layout)) = chosen.or(found.first()) else { return Ok(None) };

@@ -115,7 +115,8 @@ pub(super) fn bound(kernel: &Kernel) -> f64 {
     members.fold(tolerance(kernel.numerics), f64::max)
 }
 
-/// The plan with every value of the arena in a place of its own, so that all are there when it is done.
+/// The plan with every value of the arena in a place of its own, so that all are there when it is done. Scratch is
+/// placed behind them, in the same order.
 fn spread(plan: &Plan) -> Plan {
     let (mut plan, mut places) = (plan.clone(), BTreeMap::new());
     let (bucket, mut end) = (plan.bucket, 0u64);
@@ -127,6 +128,10 @@ fn spread(plan: &Plan) -> Plan {
         });
     }
     plan.arena_bytes = end;
+    for scratch in plan.steps.iter_mut().map(|s| &mut s.scratch).filter(|scratch| !scratch.is_empty()) {
+        *scratch = end.saturating_add(scratch.start)..end.saturating_add(scratch.end);
+        plan.arena_bytes = plan.arena_bytes.max(scratch.end);
+    }
     plan
 }
 

@@ -31,8 +31,10 @@ pub(super) fn run(engine: &dyn Engine) -> Vec<CaseResult> {
     let caps = engine.caps();
     let Some(rows) = bucket(&caps.rows, POSITIONS.len()) else { return Vec::new() };
     let sizes = Sizes { rows, logit_rows: 0, slots: Slots::one_group(PLACES) };
-    let (found, _) = candidates(engine, &op, &[], rows, 5);
-    let asked = found.iter().flat_map(|(kernel, _)| DTYPES.map(|dtype| (kernel, dtype)));
+    let asked = DTYPES.into_iter().flat_map(|dtype| {
+        let (found, _) = candidates(engine, &op, &operands(dtype), &[], rows);
+        found.into_iter().map(move |(kernel, _)| (kernel, dtype))
+    });
     let result = asked.map(|(kernel, dtype)| {
         let case = format!("positions behind a row, caches of {dtype}");
         let seed = Random::seed(&case);
@@ -43,6 +45,12 @@ pub(super) fn run(engine: &dyn Engine) -> Vec<CaseResult> {
     result.collect()
 }
 
+/// Queries, keys, values and the rows of the step.
+fn operands(dtype: DType) -> [Type; 4] {
+    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(0, dtype, KV_HEADS, DIM));
+    [x, cache, cache, ROWS]
+}
+
 fn look(
     engine: &dyn Engine,
     kernel: &Kernel,
@@ -51,13 +59,13 @@ fn look(
     bucket: Sizes,
     random: &mut Random,
 ) -> Result<(), Stop> {
-    let (x, cache) = (Type::f32(Dim::Rows, HEADS * DIM), Type::cache(0, dtype, KV_HEADS, DIM));
+    let [x, cache, ..] = operands(dtype);
     let mut plan = PlanBuilder::new("unseen", bucket);
     let caches = ["keys", "values"].map(|name| plan.state(name, cache));
     let [queries, rows] = [(Port::HIDDEN, x), (Port::ROWS, ROWS)].map(|(port, ty)| plan.port(port, ty));
     let out = plan.port(Port::LOGITS, x);
     let ins = [queries, caches[0], caches[1], rows];
-    plan.step(How::by(kernel, op, &ins.map(|p| p.ty))?, op.clone(), &ins, &[out])?;
+    plan.step(How::by(kernel, op, &ins.map(|p| p.ty), bucket, engine.caps())?, op.clone(), &ins, &[out])?;
     let mut rig = Rig::new(engine, &Arc::new(plan.finish()), &MadeWeights::default())?;
 
     let pages = Vec::from_iter(0..PAGES as u32);

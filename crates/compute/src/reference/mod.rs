@@ -71,7 +71,6 @@ impl Reference {
             binding: u64::MAX,
             features: Vec::new(),
             threads: 1,
-            bindings: usize::MAX,
             rows: vec![1, 8, 512],
             logit_rows: vec![1, 8, 64],
             exec: vec![Exec::Steps],

@@ -1,24 +1,28 @@
 //! Whether the waits of a tile program suffice. This knows nothing of how they were derived: it cuts each memory into
 //! pieces that no argument divides, and walks the plan with the last writer and the later readers of every piece.
 
-use super::set::StepSet;
-use super::{TileProgram, Work};
+use super::set::Set;
+use super::{Phase, TileProgram, phases};
 use crate::plan::{Arg, Plan, Region, Step};
 use crate::{Error, Result};
 use inkstone_tensor::Sizes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// The steps that used a range of memory. The next writer must run after all of them, the next reader after `writer`.
+/// The phases that used a range of memory. The next writer must run after all of them, the next reader after `writer`.
 #[derive(Clone, Default)]
 struct Piece {
     writer: Option<usize>,
     readers: Vec<usize>,
 }
 
+/// Bytes that a phase uses.
 struct Touch<'a> {
-    step: usize,
-    arg: &'a Arg,
-    end: u64,
+    phase: usize,
+    /// `None`: the scratch of its step.
+    arg: Option<&'a Arg>,
+    bytes: Range<u64>,
+    write: bool,
 }
 
 impl TileProgram {
@@ -28,39 +32,42 @@ impl TileProgram {
     /// [`Error::Hazard`] with the two steps and the argument; [`Error::BadPlan`] if this is the program of another
     /// plan.
     pub fn check(&self, plan: &Plan, sizes: &Sizes) -> Result<()> {
-        let steps = plan.steps.len();
-        if self.work.len() != steps {
-            let fault = format!("{steps} steps, but the tile program has {}", self.work.len());
+        if !phases(plan).eq(self.phases.iter().map(|p| (p.step, p.first, p.grid))) {
+            let fault = format!("its tile program has the {} phases of another plan", self.phases.len());
             return Err(Error::BadPlan { plan: plan.name.clone(), step: 0, op: "plan".to_owned(), fault });
         }
         self.only_earlier(plan)?;
         let after = self.order(sizes);
         let mut touches: BTreeMap<Region, Vec<Touch>> = BTreeMap::new();
-        for (step, s) in plan.steps.iter().enumerate().filter(|(_, s)| s.grid.tiles(sizes) > 0) {
-            within(step, s, sizes)?;
-            for arg in &s.args {
-                let end = arg.offset.saturating_add(arg.ty.bytes(sizes));
-                touches.entry(arg.region).or_default().push(Touch { step, arg, end });
+        for (phase, p) in self.phases.iter().enumerate().filter(|(_, p)| p.grid.tiles(sizes) > 0) {
+            let step = &plan.steps[p.step];
+            within(p.step, step, sizes)?;
+            let arena = touches.entry(Region::Arena).or_default();
+            arena.push(Touch { phase, arg: None, bytes: step.scratch.clone(), write: true });
+            for arg in step.args.iter().filter(|a| !(p.first && a.write)) {
+                let (bytes, write) = (arg.offset..end(arg, sizes), arg.write);
+                touches.entry(arg.region).or_default().push(Touch { phase, arg: Some(arg), bytes, write });
             }
         }
-        touches.values().filter(|t| t.iter().any(|t| t.arg.write)).try_for_each(|t| between(t, &after))
+        touches.values().filter(|t| t.iter().any(|t| t.write)).try_for_each(|t| self.between(t, &after))
     }
 
-    /// Steps wait for earlier ones only, so there is no cycle.
+    /// Phases wait for earlier ones only, so there is no cycle.
     fn only_earlier(&self, plan: &Plan) -> Result<()> {
-        let later = |(step, work): (usize, &Work)| work.waits.iter().find(|w| **w >= step).map(|w| (step, *w));
-        let Some((step, wait)) = self.work.iter().enumerate().find_map(later) else { return Ok(()) };
-        let (plan, op) = (plan.name.clone(), self.work[step].op.clone());
-        Err(Error::BadPlan { plan, step, op, fault: format!("it waits for step {wait}, allowed: earlier ones") })
+        let later = |(i, phase): (usize, &Phase)| phase.waits.iter().find(|w| **w >= i).map(|w| (i, *w));
+        let Some((phase, wait)) = self.phases.iter().enumerate().find_map(later) else { return Ok(()) };
+        let Phase { step, ref op, .. } = self.phases[phase];
+        let fault = format!("its phase {phase} waits for phase {wait}, allowed: earlier ones");
+        Err(Error::BadPlan { plan: plan.name.clone(), step, op: op.clone(), fault })
     }
 
-    /// For each step the steps that are done when one of its tiles runs. The waits of a step without tiles do not
+    /// For each phase the phases that are done when one of its tiles runs. The waits of a phase without tiles do not
     /// count.
-    fn order(&self, sizes: &Sizes) -> Vec<StepSet> {
-        let mut after: Vec<StepSet> = Vec::with_capacity(self.work.len());
-        for work in &self.work {
-            let mut done = StepSet::new(self.work.len());
-            for wait in work.waits.iter().copied().filter(|w| self.work[*w].grid.tiles(sizes) > 0) {
+    fn order(&self, sizes: &Sizes) -> Vec<Set> {
+        let mut after: Vec<Set> = Vec::with_capacity(self.phases.len());
+        for phase in &self.phases {
+            let mut done = Set::new(self.phases.len());
+            for wait in phase.waits.iter().copied().filter(|w| self.phases[*w].grid.tiles(sizes) > 0) {
                 done.insert(wait);
                 done.extend(&after[wait]);
             }
@@ -68,36 +75,53 @@ impl TileProgram {
         }
         after
     }
-}
 
-/// Tiles of different steps, in one memory.
-fn between(touches: &[Touch], after: &[StepSet]) -> Result<()> {
-    let mut borders: Vec<u64> = touches.iter().flat_map(|t| [t.arg.offset, t.end]).collect();
-    borders.sort_unstable();
-    borders.dedup();
-    let at = |border: u64| borders.partition_point(|b| *b < border);
-    let mut pieces = vec![Piece::default(); borders.len()];
-    for t in touches {
-        let hazard = |first: usize| Error::Hazard { first, second: t.step, bytes: t.arg.to_string() };
-        for piece in &mut pieces[at(t.arg.offset)..at(t.end)] {
-            let readers = if t.arg.write { piece.readers.as_slice() } else { &[] };
-            let mut before = readers.iter().copied().chain(piece.writer);
-            if let Some(first) = before.find(|first| *first != t.step && !after[t.step].contains(*first)) {
-                return Err(hazard(first));
-            }
-            if t.arg.write {
-                *piece = Piece { writer: Some(t.step), readers: Vec::new() };
-            } else {
-                piece.readers.push(t.step);
+    /// Tiles of different phases, in one memory.
+    fn between(&self, touches: &[Touch], after: &[Set]) -> Result<()> {
+        let mut borders: Vec<u64> = touches.iter().flat_map(|t| [t.bytes.start, t.bytes.end]).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let at = |border: u64| borders.partition_point(|b| *b < border);
+        let mut pieces = vec![Piece::default(); borders.len()];
+        for t in touches.iter().filter(|t| !t.bytes.is_empty()) {
+            for piece in &mut pieces[at(t.bytes.start)..at(t.bytes.end)] {
+                let readers = if t.write { piece.readers.as_slice() } else { &[] };
+                let mut before = readers.iter().copied().chain(piece.writer);
+                if let Some(first) = before.find(|first| *first != t.phase && !after[t.phase].contains(*first)) {
+                    let [first, second] = [first, t.phase].map(|phase| self.phases[phase].step);
+                    let bytes = t.arg.map_or_else(|| scratch(&t.bytes), Arg::to_string);
+                    return Err(Error::Hazard { first, second, bytes });
+                }
+                if t.write {
+                    *piece = Piece { writer: Some(t.phase), readers: Vec::new() };
+                } else {
+                    piece.readers.push(t.phase);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
-/// Tiles of one step do not wait for each other, so each must write a part of the results that no other tile uses.
-/// Writes of states are scattered; the page tables of the step guarantee that their places differ.
+/// The last byte of an argument, and one.
+fn end(arg: &Arg, sizes: &Sizes) -> u64 {
+    arg.offset.saturating_add(arg.ty.bytes(sizes))
+}
+
+/// For people.
+fn scratch(bytes: &Range<u64>) -> String {
+    format!("the scratch at arena+{}", bytes.start)
+}
+
+/// Tiles of one phase do not wait for each other, so each must write a part of the results that no other tile uses.
+/// Writes of states are scattered; the page tables of the step guarantee that their places differ. Which part of the
+/// scratch is whose is up to the engine, but no argument lies there.
 fn within(step: usize, s: &Step, sizes: &Sizes) -> Result<()> {
+    let on_scratch =
+        |a: &&Arg| a.region == Region::Arena && a.offset < s.scratch.end && s.scratch.start < end(a, sizes);
+    if !s.scratch.is_empty() && s.args.iter().any(|a| on_scratch(&a)) {
+        return Err(Error::Hazard { first: step, second: step, bytes: scratch(&s.scratch) });
+    }
     if s.grid.tiles(sizes) <= 1 {
         return Ok(());
     }
@@ -105,10 +129,7 @@ fn within(step: usize, s: &Step, sizes: &Sizes) -> Result<()> {
         let rows = s.grid.row_blocks(sizes) == 1 || a.cut.rows && a.ty.rows == s.grid.rows;
         rows && (s.grid.col_blocks == 1 || a.cut.cols)
     };
-    let overlap = |a: &Arg, b: &Arg| {
-        let end = |arg: &Arg| arg.offset.saturating_add(arg.ty.bytes(sizes));
-        a.region == b.region && a.offset < end(b) && b.offset < end(a)
-    };
+    let overlap = |a: &Arg, b: &Arg| a.region == b.region && a.offset < end(b, sizes) && b.offset < end(a, sizes);
     for (i, a) in s.args.iter().enumerate().filter(|(_, a)| a.write && !a.ty.state) {
         let alike = |b: &Arg| !b.write && (b.offset, b.ty, b.cut) == (a.offset, a.ty, a.cut);
         let others = s.args.iter().enumerate().filter(|(j, _)| *j != i);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::conformance::plan::{How, Place, PlanBuilder};
-use crate::kernel::{Layout, Numerics, Tiling};
-use crate::plan::{Port, Region};
+use crate::kernel::{Layout, Numerics, Tiling, Work};
+use crate::plan::{Port, Region, Step};
 use crate::{Cut, Error};
 use inkstone_tensor::body::{Body, Node, Region as Fused};
 use inkstone_tensor::ops::{Accept, Advance, Attend, BeginStep, By, Embed, Expr, GatherRows, KvWrite, Map, Term};
@@ -9,8 +9,7 @@ use inkstone_tensor::step::{RECORDS, carry};
 use inkstone_tensor::{DType, Op, Slots, Type};
 use smallvec::smallvec;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 const BUCKET: Sizes = Sizes { rows: 8, logit_rows: 4, slots: Slots::one_group(32) };
 /// The sizes of steps: empty, only rows, both; also smaller than the bucket.
@@ -29,8 +28,8 @@ fn map(inputs: usize) -> Op {
 
 /// Two layers and a head. The arena is reused as by a compiler: dead values are overwritten.
 fn plan() -> Plan {
-    let cut = How { kernel: "tiled", tiling: Tiling { row_block: 2, col_block: 8 } };
-    let rows_only = How { kernel: "rows", tiling: Tiling { row_block: 3, ..Tiling::WHOLE } };
+    let cut = How { kernel: "tiled", work: Work::of(Tiling { row_block: 2, col_block: 8 }) };
+    let rows_only = How { kernel: "rows", work: Work::of(Tiling { row_block: 3, ..Tiling::WHOLE }) };
     let mut b = PlanBuilder::new("body+head", BUCKET);
     let carry = b.state("carry", carry::CARRY);
     let cache = Type::new(DType::F32, Dim::Slots { group: 0, heads: 1 }, 16).state();
@@ -111,22 +110,39 @@ fn programs_print() {
     assert_eq!(program.to_string(), expected);
 }
 
-/// Before four of the steps, in two places that take turns.
+/// The steps of [`phased`] that have first phases.
+const PHASED: [usize; 4] = [2, 3, 4, 16];
+/// Bytes of their scratch.
+const SCRATCH: u64 = 256;
+
+/// The plan with first phases before four of its steps, whose scratch is in two places in turns.
+fn phased() -> Plan {
+    let mut plan = plan();
+    let arena = plan.arena_bytes;
+    for (i, step) in PHASED.into_iter().enumerate() {
+        let at = arena + SCRATCH * (i as u64 % 2);
+        plan.steps[step].scratch = at..at + SCRATCH;
+        plan.steps[step].first = Some(Grid { rows: Dim::Rows, row_block: 4, col_block: usize::MAX, col_blocks: 3 });
+    }
+    plan.arena_bytes += 2 * SCRATCH;
+    plan.check().unwrap();
+    plan
+}
+
 #[test]
-fn work_before_steps_waits_for_what_they_wait_for_and_for_those_that_read_its_place() {
-    let grid = Grid { rows: Dim::Rows, row_block: 4, col_block: usize::MAX, col_blocks: 3 };
-    let program = TileProgram::new(&plan()).before(2, |step| [2, 3, 8, 16].contains(&step).then_some(grid));
+fn a_first_phase_waits_for_its_operands_and_for_the_step_that_had_its_scratch() {
+    let program = TileProgram::new(&phased());
     let expected = "   0 begin_step        1 tile
    1 embed             3 tiles after 0
-   2 before map        6 tiles after 1
+   2 first map         6 tiles after 1
    3 map               8 tiles after 2
-   4 before map        6 tiles after 1
+   4 first map         6 tiles after 1
    5 map               8 tiles after 4
-   6 map               8 tiles after 1
-   7 kv_write          3 tiles after 5
-   8 kv_write          3 tiles after 6
-   9 attend            3 tiles after 3 7 8
-  10 before map        6 tiles after 3 9
+   6 first map         6 tiles after 3
+   7 map               8 tiles after 6
+   8 kv_write          3 tiles after 5
+   9 kv_write          3 tiles after 7
+  10 attend            3 tiles after 8 9
   11 map               8 tiles after 10
   12 map               8 tiles after 11
   13 map               8 tiles after 11
@@ -135,7 +151,7 @@ fn work_before_steps_waits_for_what_they_wait_for_and_for_those_that_read_its_pl
   16 kv_write          3 tiles after 14
   17 attend            3 tiles after 12 15 16
   18 map               8 tiles after 17
-  19 before map        6 tiles after 5 18
+  19 first map         6 tiles after 18
   20 map               8 tiles after 19
   21 advance           1 tile  after 0
   22 gather_rows       2 tiles after 20 21
@@ -144,8 +160,81 @@ fn work_before_steps_waits_for_what_they_wait_for_and_for_those_that_read_its_pl
   25 begin_step        1 tile  after 17 21 23 24
 ";
     assert_eq!(program.to_string(), expected);
-    let steps = program.work().iter().filter(|work| !work.before).map(|work| work.step);
-    assert!(steps.eq(0..22));
+}
+
+/// The fault of the phased plan when a step was changed after its tile program was derived.
+fn hazard(change: impl FnOnce(&mut Plan)) -> String {
+    let mut changed = phased();
+    let program = TileProgram::new(&changed);
+    change(&mut changed);
+    SIZES
+        .iter()
+        .find_map(|sizes| program.check(&changed, sizes).err())
+        .map_or_else(|| "none".to_owned(), |e| e.to_string())
+}
+
+#[test]
+fn scratch_of_neighbouring_steps_in_one_place_without_a_wait_is_a_hazard() {
+    let at = phased().steps[2].scratch.start;
+    let text = hazard(|plan| plan.steps[3].scratch = plan.steps[2].scratch.clone());
+    assert_eq!(
+        text,
+        format!("tiles of step 3 may run while tiles of step 2 do, and both touch the scratch at arena+{at}")
+    );
+    // Derived from this plan, there is a wait.
+    let mut plan = phased();
+    plan.steps[3].scratch = plan.steps[2].scratch.clone();
+    let program = TileProgram::new(&plan);
+    program.check(&plan, &BUCKET).unwrap();
+    assert!(program.phases[4].first && program.phases[4].waits.contains(&3), "{program}");
+}
+
+#[test]
+fn a_step_that_does_not_wait_for_its_first_phase_is_a_hazard() {
+    let plan = phased();
+    let mut program = TileProgram::new(&plan);
+    let own = program.phases.iter().position(|p| p.step == 3 && !p.first).unwrap();
+    program.phases[own].waits.retain(|wait| *wait != own - 1);
+    let error = program.check(&plan, &BUCKET).unwrap_err().to_string();
+    assert!(
+        error.starts_with("tiles of step 3 may run while tiles of step 3 do, and both touch the scratch"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_next_owner_of_scratch_that_does_not_wait_for_the_step_is_a_hazard() {
+    let plan = phased();
+    let full = TileProgram::new(&plan);
+    let next = full.phases.iter().position(|p| p.step == 4 && p.first).unwrap();
+    let mut program = full.clone();
+    program.phases[next].waits.retain(|wait| full.phases[*wait].step != 2);
+    let error = program.check(&plan, &BUCKET).unwrap_err().to_string();
+    assert!(
+        error.starts_with("tiles of step 4 may run while tiles of step 2 do, and both touch the scratch"),
+        "{error}"
+    );
+    // A value in the place of scratch.
+    let text = hazard(|plan| {
+        let at = plan.steps[3].scratch.start;
+        let value = plan.steps[4].args[1].value;
+        let args = plan.steps.iter_mut().flat_map(|s| &mut s.args);
+        args.filter(|a| a.region == Region::Arena && a.value == value).for_each(|a| a.offset = at);
+    });
+    assert!(text.starts_with("tiles of step 4 may run while tiles of step 3 do, and both touch arena+"), "{text}");
+}
+
+#[test]
+fn scratch_on_an_argument_of_its_step_is_a_hazard() {
+    for arg in [0, 1] {
+        let mut plan = phased();
+        let at = plan.steps[2].args[arg].offset;
+        plan.steps[2].scratch = at..at + SCRATCH;
+        let error = TileProgram::new(&plan).check(&plan, &BUCKET).unwrap_err().to_string();
+        let wanted =
+            format!("tiles of step 2 may run while tiles of step 2 do, and both touch the scratch at arena+{at}");
+        assert_eq!(error, wanted);
+    }
 }
 
 #[test]
@@ -158,26 +247,31 @@ fn the_plan_of_these_tests_is_one_that_engines_take() {
 
 #[test]
 fn derived_waits_pass_the_check_at_all_sizes() {
-    let plan = plan();
-    let program = TileProgram::new(&plan);
-    SIZES.iter().for_each(|sizes| program.check(&plan, sizes).unwrap());
+    for plan in [plan(), phased()] {
+        let program = TileProgram::new(&plan);
+        SIZES.iter().for_each(|sizes| program.check(&plan, sizes).unwrap());
+    }
 }
 
 #[test]
 fn every_wait_that_is_taken_out_is_missed() {
-    let plan = plan();
-    let full = TileProgram::new(&plan);
-    let mut count = 0;
-    for step in 0..full.work.len() {
-        for wait in full.work[step].waits.clone() {
-            let mut program = full.clone();
-            program.work[step].waits.retain(|w| *w != wait);
-            let found = SIZES.iter().find_map(|sizes| program.check(&plan, sizes).err());
-            assert!(matches!(found, Some(Error::Hazard { .. })), "step {step} without its wait for {wait}\n{full}");
-            count += 1;
+    for plan in [plan(), phased()] {
+        let full = TileProgram::new(&plan);
+        let mut count = 0;
+        for phase in 0..full.phases.len() {
+            for wait in full.phases[phase].waits.clone() {
+                let mut program = full.clone();
+                program.phases[phase].waits.retain(|w| *w != wait);
+                let found = SIZES.iter().find_map(|sizes| program.check(&plan, sizes).err());
+                assert!(
+                    matches!(found, Some(Error::Hazard { .. })),
+                    "phase {phase} without its wait for {wait}\n{full}"
+                );
+                count += 1;
+            }
         }
+        assert!(count > plan.steps.len(), "{count} waits");
     }
-    assert!(count > plan.steps.len(), "{count} waits");
 }
 
 #[test]
@@ -192,12 +286,12 @@ fn a_step_without_tiles_passes_no_order_on() {
     let mut plan = b.finish();
     plan.steps[0].grid.rows = Dim::N(1);
     plan.steps[2].grid.rows = Dim::N(1);
-    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1, 0]);
+    assert_eq!(TileProgram::new(&plan).phases[2].waits[..], [1, 0]);
     plan.steps[1].grid.rows = Dim::N(1);
-    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1]);
+    assert_eq!(TileProgram::new(&plan).phases[2].waits[..], [1]);
     // Between two steps that have logit rows, one that has rows is never empty.
     plan.steps.iter_mut().zip([Dim::LogitRows, Dim::Rows, Dim::LogitRows]).for_each(|(s, d)| s.grid.rows = d);
-    assert_eq!(TileProgram::new(&plan).work[2].waits[..], [1]);
+    assert_eq!(TileProgram::new(&plan).phases[2].waits[..], [1]);
 }
 
 #[test]
@@ -225,7 +319,7 @@ fn two_results(cut: [bool; 2]) -> Plan {
     let types = body.types.clone();
     let mut b = PlanBuilder::new("p", BUCKET);
     let [x, y] = [(Port::HIDDEN, 0), (Port::LOGITS, 1)].map(|(port, i)| b.port(port, types[i]));
-    let how = How { kernel: "two", tiling: Tiling { col_block: 8, ..Tiling::WHOLE } };
+    let how = How { kernel: "two", work: Work::of(Tiling { col_block: 8, ..Tiling::WHOLE }) };
     b.step(how, Op::Region(Arc::new(Fused { name: "two".into(), body })), &[x, y], &[]).unwrap();
     let mut plan = b.finish();
     plan.steps[0].args.iter_mut().filter(|a| a.write).zip(cut).for_each(|(a, cut)| a.cut.cols = cut);
@@ -268,10 +362,11 @@ fn cycles_of_waits_are_refused() {
     let plan = plan();
     for (step, wait) in [(3, 3), (3, 4), (0, 21)] {
         let mut program = TileProgram::new(&plan);
-        program.work[step].waits.push(wait);
+        program.phases[step].waits.push(wait);
         let error = program.check(&plan, &BUCKET).unwrap_err().to_string();
-        let op = &program.work[step].op;
-        let wanted = format!("plan body+head, step {step} ({op}): it waits for step {wait}, allowed: earlier ones");
+        let op = &program.phases[step].op;
+        let fault = format!("its phase {step} waits for phase {wait}, allowed: earlier ones");
+        let wanted = format!("plan body+head, step {step} ({op}): {fault}");
         assert_eq!(error, wanted);
     }
 }
@@ -284,125 +379,9 @@ fn long_plans_are_like_short_ones() {
     program.check(&long, &BUCKET).unwrap();
     let count = short.steps.len();
     let of = |n: usize| -> Vec<Vec<usize>> {
-        let waits = |w: &Work| w.waits.iter().map(|w| (n + 2) * count - w).collect();
-        program.work[n * count..][..count].iter().map(waits).collect()
+        let waits = |p: &Phase| p.waits.iter().map(|w| (n + 2) * count - w).collect();
+        program.phases[n * count..][..count].iter().map(waits).collect()
     };
     assert_eq!(of(1), of(100));
     assert_eq!(of(1), of(199));
-}
-
-/// Memory that knows who is in it: for each 64-byte line the version (the last step that wrote it), and how many are
-/// in.
-#[derive(Default)]
-struct Line {
-    version: AtomicU32,
-    /// Readers, or writers as negative numbers.
-    inside: AtomicI64,
-}
-
-/// Lines that a step touches, and for those that it reads their version when steps run one after the other.
-type Touched = Vec<(Region, u64, bool, u32)>;
-
-/// The work of each step, by running the plan in order.
-fn work(plan: &Plan, sizes: &Sizes) -> (Vec<Touched>, BTreeMap<(Region, u64), Line>) {
-    let mut versions: BTreeMap<(Region, u64), u32> = BTreeMap::new();
-    let mut all = Vec::new();
-    for (i, step) in plan.steps.iter().enumerate() {
-        let mut touched = Touched::new();
-        if step.grid.tiles(sizes) > 0 {
-            for write in [false, true] {
-                for a in step.args.iter().filter(|a| a.write == write) {
-                    for line in a.offset / 64..(a.offset + a.ty.bytes(sizes)).div_ceil(64) {
-                        let version = versions.entry((a.region, line)).or_default();
-                        touched.push((a.region, line, write, *version));
-                    }
-                }
-            }
-            touched
-                .iter()
-                .filter(|t| t.2)
-                .map(|t| (t.0, t.1))
-                .for_each(|line| *versions.entry(line).or_default() = i as u32 + 1);
-        }
-        all.push(touched);
-    }
-    (all, versions.into_keys().map(|key| (key, Line::default())).collect())
-}
-
-/// Runs the tiles on several threads that dawdle at random; returns the conflicts that were seen.
-fn run(plan: &Plan, program: &TileProgram, sizes: &Sizes, seed: u64) -> Vec<String> {
-    let (touched, lines) = work(plan, sizes);
-    let faults = Mutex::new(Vec::new());
-    let counters = Counters::new(program, 4, |step| 1 + step % 3);
-    let (run, _) = counters.begin(program, sizes);
-    let ran = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for worker in 0..4u64 {
-            let (counters, lines, touched, faults, ran) = (&counters, &lines, &touched, &faults, &ran);
-            scope.spawn(move || {
-                let mut random = seed.wrapping_mul(31).wrapping_add(worker) | 1;
-                let mut dawdle = || {
-                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (0..random >> 61).for_each(|_| std::thread::yield_now());
-                };
-                let mut turns = counters.worker(program, run, worker as usize);
-                loop {
-                    let (step, tiles) = match turns.next_turn() {
-                        Turn::Run { step, tiles } => (step, tiles.len()),
-                        Turn::Wait => {
-                            std::thread::yield_now();
-                            continue;
-                        }
-                        Turn::Over => break,
-                    };
-                    // A tile touches its step's lines; writers of one step may be in together, each in its part.
-                    let reads: Vec<_> = touched[step].iter().filter(|t| !t.2).collect();
-                    let own =
-                        |t: &&&(Region, u64, bool, u32)| !touched[step].iter().any(|w| w.2 && (w.0, w.1) == (t.0, t.1));
-                    for (region, line, _, version) in reads.iter().filter(own) {
-                        let l = &lines[&(*region, *line)];
-                        if l.inside.fetch_add(1, Ordering::SeqCst) < 0 || l.version.load(Ordering::SeqCst) != *version {
-                            faults.lock().unwrap().push(format!("step {step} reads {region} line {line}"));
-                        }
-                    }
-                    for (region, line, ..) in touched[step].iter().filter(|t| t.2) {
-                        let l = &lines[&(*region, *line)];
-                        if l.inside.fetch_sub(1, Ordering::SeqCst) > 0 {
-                            faults.lock().unwrap().push(format!("step {step} writes {region} line {line}"));
-                        }
-                        l.version.store(step as u32 + 1, Ordering::SeqCst);
-                    }
-                    dawdle();
-                    for (region, line, ..) in reads.iter().filter(own) {
-                        lines[&(*region, *line)].inside.fetch_sub(1, Ordering::SeqCst);
-                    }
-                    for (region, line, ..) in touched[step].iter().filter(|t| t.2) {
-                        lines[&(*region, *line)].inside.fetch_add(1, Ordering::SeqCst);
-                    }
-                    ran.fetch_add(tiles, Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    let tiles: usize = plan.steps.iter().map(|s| s.grid.tiles(sizes)).sum();
-    assert!(counters.is_finished(run) && ran.into_inner() == tiles, "each tile runs once");
-    faults.into_inner().unwrap()
-}
-
-#[test]
-fn threads_that_follow_the_counters_meet_no_hazard() {
-    let plan = plan();
-    let program = TileProgram::new(&plan);
-    for (seed, sizes) in (0..40).zip(SIZES.iter().cycle()) {
-        let faults = run(&plan, &program, sizes, seed);
-        assert!(faults.is_empty(), "seed {seed}, {sizes:?}: {faults:?}");
-    }
-}
-
-#[test]
-fn threads_that_wait_for_nothing_meet_hazards() {
-    let plan = plan();
-    let mut program = TileProgram::new(&plan);
-    program.work.iter_mut().for_each(|w| w.waits.clear());
-    assert!((0..40).any(|seed| !run(&plan, &program, &BUCKET, seed).is_empty()));
 }

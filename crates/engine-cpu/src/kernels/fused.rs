@@ -3,6 +3,7 @@
 //! the single ops, so their bits are the same.
 
 use super::decoded::decode_row;
+use super::linear_q8::{Forms, SharedSide};
 use super::product::{Activations, Buffers, Weight, columns, first, prepare, put};
 use super::{layer_norm, map, quantize, rms_norm};
 use crate::isa::{Body, Floats, Portable, Words};
@@ -79,7 +80,7 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no region of products: {}", tile.op) };
     let Some(result) = tile.outs.iter().position(|out| !out.cols.is_empty()) else { return Ok(()) };
     let (rows, out) = (tile.rows.clone(), &mut tile.outs[result]);
-    let Buffers { work, results, normed, encoded, prepared } = &mut tile.scratch.products;
+    let Buffers { work, results, normed, encoded, prepared } = tile.scratch.get();
     if tile.first {
         prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
     }
@@ -88,9 +89,12 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
         Some(ty) => Activations::new(ty, bytemuck::cast_slice(&normed[..rows.len() * ty.cols])),
         None => Activations::of(&parts.operand(parts.products[0].ins[0]), rows.clone()),
     };
+    let weights = || parts.products.iter().map(|product| parts.weight(product).w.ty.dtype);
+    let forms = || Forms::of::<I>(parts.operand(parts.products[0].ins[0]).ty, weights());
+    let shared = SharedSide::of::<I>(tile.shared, rows.len(), forms);
+    let shared = shared.as_ref();
     if tile.first {
-        let weights = parts.products.iter().map(|product| parts.weight(product).w.ty.dtype);
-        prepare::<I>(x, tile.shared, weights, prepared);
+        prepare::<I>(x, shared, weights(), prepared);
     }
 
     let (cols, size) = (out.cols.clone(), rows.len() * out.cols.len());
@@ -98,13 +102,13 @@ pub(super) fn products<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
         let made = |n: &&Node| n.outs.first() == parts.body.outputs.get(result);
         let Some(product) = parts.products.iter().find(made) else { panic!("result {result} is made by no product") };
         let results = first(results, size);
-        columns::<I>(x, tile.shared, prepared, &parts.weight(product), cols, work, results);
+        columns::<I>(x, shared, prepared, &parts.weight(product), cols, work, results);
         put(out, results);
         return Ok(());
     };
     let results = first(results, parts.products.len() * size);
     for (product, results) in parts.products.iter().zip(results.chunks_exact_mut(size)) {
-        columns::<I>(x, tile.shared, prepared, &parts.weight(product), cols.clone(), work, results);
+        columns::<I>(x, shared, prepared, &parts.weight(product), cols.clone(), work, results);
     }
     let mapped = parts.encode.map(|_| first(&mut work.floats, cols.len()));
     epilogue::<I>(Epilogue { parts: &parts, node, map, results, mapped, out });
@@ -239,7 +243,7 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
 pub(super) fn norm_quantize<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
     let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no norm and encoding: {}", tile.op) };
     let (rows, out) = (tile.rows.clone(), &mut tile.outs[0]);
-    let Buffers { work, normed, encoded, .. } = &mut tile.scratch.products;
+    let Buffers { work, normed, encoded, .. } = tile.scratch.get();
     prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
     let row = out.ty.row_bytes() as usize;
     for (r, encoded) in rows.zip(encoded.chunks_exact(row)) {

@@ -25,12 +25,12 @@ use crate::isa::{LANES, Portable, Set};
 use crate::lines::LINES4;
 use crate::panel::PANEL16;
 use crate::tile::Entry;
-use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Tiling};
-use inkstone_tensor::{DType, Op, Type};
+use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Shape, Tiling, Work};
+use inkstone_tensor::DType;
+use std::any::Any;
 use std::sync::Arc;
 
-pub(crate) use linear_q8::{Before, ENCODED, SharedSide};
-pub(crate) use product::Buffers;
+pub(crate) use product::{products, reserve};
 
 /// Sums in f32 over 16 lanes, one chain of fused multiply-adds a lane.
 pub const F32: Numerics = Numerics("f32/l16");
@@ -46,11 +46,11 @@ pub const BF16: Numerics = Numerics("bf16/l16");
 /// The layouts of float weights.
 const FLOATS: &[Layout] = &[LINES4, Layout::FILE];
 
-/// How a kernel cuts an op with results of these types.
-type Cuts = fn(&Op, &[Type]) -> Tiling;
+/// See [`Kernel::work`].
+type Works = fn(&Shape) -> Work;
 
 /// The kernels without vector instructions: copies, bookkeeping, and ops that are computed with their definitions.
-const EXACT: &[(&str, Entry, Cuts)] = &[
+const EXACT: &[(&str, Entry, Works)] = &[
     ("begin_step", state::begin_step, whole),
     ("columns", copies::columns, by_rows),
     ("gather_rows", copies::gather_rows, whole),
@@ -71,31 +71,61 @@ const ATTEND: &[(&str, Numerics)] =
 /// rows.
 pub(crate) const FEW: usize = 8;
 
+/// Calls the macro with the type of a set and the name that it has as a feature.
+macro_rules! with_set {
+    ($set:expr, $call:ident) => {
+        match $set {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => $call!(Avx512, "avx512"),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => $call!(Avx2, "avx2"),
+            _ => $call!(Portable, "portable"),
+        }
+    };
+}
+
 /// The rows of a kernel that is compiled for each set: its op, what its name is made of, and the function, generic over
 /// the set.
 macro_rules! vectored {
     ($sets:expr, $op:literal, $($name:literal)+, $module:ident :: $entry:ident, $rest:expr) => {
         $sets.iter().map(|set| {
-            let (name, entry, requires): (&'static str, Entry, &'static [&'static str]) = match set {
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => (concat!($($name, ".",)+ "avx512"), $module::$entry::<Avx512>, &["avx512"]),
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => (concat!($($name, ".",)+ "avx2"), $module::$entry::<Avx2>, &["avx2"]),
-                _ => (concat!($($name, ".",)+ "portable"), $module::$entry::<Portable>, &["portable"]),
-            };
-            Kernel { requires, ..kernel(name, $op, entry, $rest) }
+            macro_rules! of {
+                ($isa:ident, $feature:literal) => {{
+                    let entry: Entry = $module::$entry::<$isa>;
+                    let name = concat!($($name, ".",)+ $feature);
+                    Kernel { requires: &[$feature], ..kernel(name, $op, entry, $rest) }
+                }};
+            }
+            with_set!(set, of)
         })
     };
 }
 
-fn kernel(name: &'static str, op: &'static str, entry: Entry, rest: Kernel) -> Kernel {
+/// The same for products of encoded activations.
+macro_rules! phased {
+    ($sets:expr, $op:literal, $($name:literal)+, $module:ident :: $entry:ident, $rest:expr) => {
+        $sets.iter().map(|set| {
+            macro_rules! of {
+                ($isa:ident, $feature:literal) => {{
+                    let entry = product::phased::<$isa>($module::$entry::<$isa>);
+                    let name = concat!($($name, ".",)+ $feature);
+                    let work: Works = product::work::<$isa>;
+                    Kernel { requires: &[$feature], work, ..kernel(name, $op, entry, $rest) }
+                }};
+            }
+            with_set!(set, of)
+        })
+    };
+}
+
+fn kernel(name: &'static str, op: &'static str, entry: impl Any + Send + Sync, rest: Kernel) -> Kernel {
     Kernel { name, implements: Pattern::Named(op), entry: Arc::new(entry), ..rest }
 }
 
 /// The shared fields of the rows of the table; [`kernel`] sets the entry.
-fn common(numerics: Numerics, tiling: Cuts) -> Kernel {
+fn common(numerics: Numerics, work: Works) -> Kernel {
     let any = Kernel::by_definition("", Pattern::Named(""), Arc::new(()));
-    Kernel { numerics, tiling, layouts: &[Layout::FILE], ..any }
+    Kernel { numerics, work, layouts: &[Layout::FILE], ..any }
 }
 
 /// The members of kernels for regions around products, with their arithmetic: first the ops that may precede products,
@@ -137,11 +167,11 @@ fn bf16() -> Vec<Kernel> {
         activations: Some(DType::BF16),
         requires: &[BF16_PAIRS],
         fast: true,
-        ..common(BF16, columns)
+        ..common(BF16, columns_of)
     };
     let products: Entry = fused::products::<Avx512>;
     vec![
-        kernel("linear.bf16", "linear", product::linear::<Avx512>, bf16()),
+        kernel("linear.bf16", "linear", product::linear::<Avx512> as Entry, bf16()),
         kernel("norm_glu.bf16", "norm_glu", products, first(MEMBERS_BF16, bf16())),
         kernel("glu.bf16", "glu", products, encoded(MEMBERS_BF16, bf16())),
         kernel("norm_linear_map.bf16", "norm_linear_map", products, first(MEMBERS_BF16, bf16())),
@@ -159,19 +189,19 @@ fn bf16() -> Vec<Kernel> {
 /// Products of encoded activations, on their own and in regions.
 macro_rules! encoded_products {
     ($sets:expr, $numerics:literal, $members:expr, $of:expr) => {
-        vectored!($sets, "linear", "linear" $numerics, product::linear, $of())
-            .chain(vectored!($sets, "norm_glu", "norm_glu" $numerics, fused::products, first($members, $of())))
-            .chain(vectored!($sets, "glu", "glu" $numerics, fused::products, encoded($members, $of())))
-            .chain(vectored!($sets, "norm_linear_map", "norm_linear_map" $numerics, fused::products, first($members, $of())))
-            .chain(vectored!($sets, "linear_map", "quantize_linear_map" $numerics, fused::products, first($members, $of())))
-            .chain(vectored!($sets, "linear_map", "linear_map" $numerics, fused::products, then($members, $of())))
-            .chain(vectored!($sets, "norm_linear", "norm_linear" $numerics, fused::products, first($members, $of())))
+        phased!($sets, "linear", "linear" $numerics, product::linear, $of())
+            .chain(phased!($sets, "norm_glu", "norm_glu" $numerics, fused::products, first($members, $of())))
+            .chain(phased!($sets, "glu", "glu" $numerics, fused::products, encoded($members, $of())))
+            .chain(phased!($sets, "norm_linear_map", "norm_linear_map" $numerics, fused::products, first($members, $of())))
+            .chain(phased!($sets, "linear_map", "quantize_linear_map" $numerics, fused::products, first($members, $of())))
+            .chain(phased!($sets, "linear_map", "linear_map" $numerics, fused::products, then($members, $of())))
+            .chain(phased!($sets, "norm_linear", "norm_linear" $numerics, fused::products, first($members, $of())))
     };
 }
 
 /// The table for these instruction sets, best first; with pairs of BF16, if the machine has them and they are wanted.
 pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
-    let encoded = || Kernel { layouts: &[PANEL16, Layout::FILE], ..common(Q8, columns) };
+    let encoded = || Kernel { layouts: &[PANEL16, Layout::FILE], ..common(Q8, columns_of) };
     let q8 = || Kernel { weights: formats::ALL, activations: Some(DType::Q8_A), ..encoded() };
     let whole = || Kernel {
         weights: formats::WHOLE,
@@ -184,13 +214,13 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
     let block_sums = if sets.iter().all(|set| set.has_block_sums()) { sets } else { &[] };
     // The dtypes that pairs support are left to pairs.
     let floats = if pairs { linear_f32::OTHERS } else { linear_f32::WEIGHTS };
-    let f32 = || Kernel { weights: floats, layouts: FLOATS, ..common(F32, columns) };
+    let f32 = || Kernel { weights: floats, layouts: FLOATS, ..common(F32, columns_of) };
     let embed = |name, weights, layouts| {
         let rest = Kernel { weights, layouts, ..common(Numerics::DEFINITION, by_rows) };
-        kernel(name, "embed", copies::embed, rest)
+        kernel(name, "embed", copies::embed as Entry, rest)
     };
-    let attend = || Kernel { rows: FEW, members: ATTEND, ..common(F32, rope_attend::tiling) };
-    let exact = EXACT.iter().map(|(op, entry, tiling)| kernel(op, op, *entry, common(Numerics::DEFINITION, *tiling)));
+    let attend = || Kernel { rows: FEW, members: ATTEND, ..common(F32, rope_attend::work) };
+    let exact = EXACT.iter().map(|(op, entry, work)| kernel(op, op, *entry, common(Numerics::DEFINITION, *work)));
     // A weight of one row has no layout or dtype to choose by; the first of these reads all of them.
     vectored!(sets, "linear", "linear.f32", product::linear, f32())
         .chain(if pairs { bf16() } else { Vec::new() })
@@ -208,7 +238,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .chain(vectored!(sets, "rope", "rope", rope::rope, common(F32, by_rows)))
         .chain(vectored!(sets, "rope_attend", "rope_attend", rope_attend::rope_attend, attend()))
         .chain(vectored!(sets, "norm_rope_attend", "norm_rope_attend", rope_attend::rope_attend, attend()))
-        .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::tiling)))
+        .chain(vectored!(sets, "attend", "attend", attend::attend, common(F32, attend::work)))
         .chain(vectored!(sets, "map", "map", map::map, common(F32, by_rows)))
         .chain([
             embed("embed.panel16", formats::ALL, &[PANEL16]),
@@ -217,18 +247,6 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         ])
         .chain(exact)
         .collect()
-}
-
-/// The shared work before products of many rows of this type, encoded, with weights of these types, for an instruction
-/// set.
-pub(crate) fn before(set: Set, x: Type, weights: impl Iterator<Item = DType>) -> Before {
-    match set {
-        #[cfg(target_arch = "x86_64")]
-        Set::Avx512 => Before::of::<Avx512>(x, weights),
-        #[cfg(target_arch = "x86_64")]
-        Set::Avx2 => Before::of::<Avx2>(x, weights),
-        _ => Before::of::<Portable>(x, weights),
-    }
 }
 
 /// Runs `$body(isa, tile)` compiled for a set. Entries are handed out only where the set is here; should it be missing
@@ -254,23 +272,23 @@ macro_rules! on {
 }
 use on;
 
-fn whole(_: &Op, _: &[Type]) -> Tiling {
-    Tiling::WHOLE
+fn whole(_: &Shape) -> Work {
+    Work::WHOLE
 }
 
-fn one_row(_: &Op, _: &[Type]) -> Tiling {
-    Tiling { row_block: 1, ..Tiling::WHOLE }
+fn one_row(_: &Shape) -> Work {
+    Work::of(Tiling { row_block: 1, ..Tiling::WHOLE })
 }
 
-fn by_rows(_: &Op, _: &[Type]) -> Tiling {
-    Tiling { row_block: 16, ..Tiling::WHOLE }
+fn by_rows(_: &Shape) -> Work {
+    Work::of(Tiling { row_block: 16, ..Tiling::WHOLE })
 }
 
 /// Columns of a tile of a product: four panels of the weight, which go together through many rows of a step.
 const COLUMNS: usize = linear_q8::PANELS * LANES;
 
-/// Or more, if results are encoded in larger blocks.
-fn columns(_: &Op, results: &[Type]) -> Tiling {
-    let blocks = results.iter().map(|ty| ty.dtype.block());
-    Tiling { col_block: blocks.fold(COLUMNS, usize::max), ..Tiling::WHOLE }
+/// The work of products: blocks of columns, larger ones if results are encoded in larger blocks.
+fn columns_of(shape: &Shape) -> Work {
+    let blocks = shape.outs.iter().map(|ty| ty.dtype.block());
+    Work::of(Tiling { col_block: blocks.fold(COLUMNS, usize::max), ..Tiling::WHOLE })
 }

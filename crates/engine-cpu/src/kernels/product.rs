@@ -2,14 +2,19 @@
 //! regions.
 
 use super::dots::Turned;
-use super::linear_q8::{ENCODED, OwnSide, SharedSide, Sides, Work};
-use super::{linear_bf16, linear_f32, linear_q8};
+use super::linear_q8::{ENCODED, Forms, OwnSide, SharedSide, Sides, Work, is_for};
+use super::{FEW, columns_of, linear_bf16, linear_f32, linear_q8};
 use crate::isa::Words;
 use crate::memory::{View, ViewMut};
-use crate::scratch::room;
-use crate::tile::Tile;
+use crate::phase::{FirstTile, Phased, Section, Sections};
+use crate::scratch::{Need, Scratch, room};
+use crate::tile::{Entry, Tile};
+use inkstone_compute::{Grid, Shape};
+use inkstone_tensor::body::Node;
 use inkstone_tensor::step::StepError;
-use inkstone_tensor::{DType, NoMemory, Type};
+use inkstone_tensor::{DType, Dim, NoMemory, Op, Type};
+use smallvec::SmallVec;
+use std::iter::once;
 use std::ops::Range;
 
 /// Activations of some rows of a step, one after the other: floats, or encoded.
@@ -56,7 +61,7 @@ impl<'a> Activations<'a> {
 
 /// Memory that products work in; kept between tiles.
 #[derive(Default)]
-pub(crate) struct Buffers {
+pub(super) struct Buffers {
     /// Of one product.
     pub(super) work: Work,
     /// Results of a tile.
@@ -69,12 +74,18 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// Room for products of rows of no more than `floats` values together.
-    pub(crate) fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
+    fn reserve(&mut self, floats: usize) -> Result<(), NoMemory> {
         [&mut self.results, &mut self.normed].into_iter().try_for_each(|values| room(values, floats))?;
         self.work.reserve(floats)?;
         self.prepared.encoded.reserve(floats)?;
         room(&mut self.encoded, floats.saturating_mul(2))
     }
+}
+
+/// Reserves the memory that a plan needs.
+pub(crate) fn reserve(scratch: &mut Scratch, need: &Need) -> Result<(), NoMemory> {
+    scratch.reserve(need)?;
+    scratch.get::<Buffers>().reserve(need.floats())
 }
 
 /// Activations of a step as products take them: side by side.
@@ -103,7 +114,7 @@ pub(super) struct Weight<'a> {
 /// workers have prepared them together.
 pub(super) fn prepare<I: Words>(
     x: Activations,
-    shared: Option<SharedSide>,
+    shared: Option<&SharedSide>,
     weights: impl Iterator<Item = DType>,
     prepared: &mut Prepared,
 ) {
@@ -117,7 +128,7 @@ pub(super) fn prepare<I: Words>(
 /// The columns `cols` of a product, row after row. `prepared` is what [`prepare`] has made of `x`.
 pub(super) fn columns<I: Words>(
     x: Activations,
-    shared: Option<SharedSide>,
+    shared: Option<&SharedSide>,
     prepared: &mut Prepared,
     weight: &Weight,
     cols: Range<usize>,
@@ -134,17 +145,88 @@ pub(super) fn columns<I: Words>(
     }
 }
 
+/// A `linear` of a step.
+pub(crate) struct Product {
+    /// The dtype of its activations.
+    pub(crate) x: DType,
+    /// Which operand of the step its activations are; `None` if the step makes them itself.
+    at: Option<usize>,
+    /// Which operand of the step its weight is.
+    pub(crate) weight: Option<usize>,
+}
+
+/// The products of an op on these operands: itself, or members of its region.
+pub(crate) fn products(op: &Op, ins: &[Type]) -> SmallVec<[Product; 4]> {
+    match op {
+        Op::Linear(_) => ins.iter().take(1).map(|x| Product { x: x.dtype, at: Some(0), weight: Some(1) }).collect(),
+        Op::Region(region) => {
+            let body = &region.body;
+            let product = |n: &Node| {
+                let operand = |i: usize| body.inputs.iter().position(|v| n.ins.get(i) == Some(v));
+                n.ins.first().map(|x| Product { x: body.ty(*x).dtype, at: operand(0), weight: operand(1) })
+            };
+            body.nodes.iter().filter(|n| matches!(n.op, Op::Linear(_))).filter_map(product).collect()
+        }
+        _ => SmallVec::new(),
+    }
+}
+
+/// The operand that all products of an op read, if it is one of encoded rows, and the forms that they need it in.
+fn encoded<I: Words>(op: &Op, ins: &[Type]) -> Option<(usize, Forms)> {
+    let products = products(op, ins);
+    let at = products.first()?.at?;
+    let x = ins.get(at).filter(|x| ENCODED.contains(&x.dtype) && x.rows == Dim::Rows)?;
+    let weights = products.iter().filter_map(|product| ins.get(product.weight?)).map(|w| w.dtype);
+    products.iter().all(|product| product.at == Some(at)).then(|| (at, Forms::of::<I>(*x, weights)))
+}
+
+/// The code of a kernel of encoded activations, which all workers arrange together if there are many rows.
+pub(super) fn phased<I: Words>(then: Entry) -> Phased {
+    Phased { sections: sections::<I>, first: arrange::<I>, then }
+}
+
+/// The work of such a kernel. All first phases have the rows of the step of the model.
+pub(super) fn work<I: Words>(shape: &Shape) -> inkstone_compute::Work {
+    let tiles = columns_of(shape);
+    let rows = shape.bucket.rows;
+    match encoded::<I>(shape.op, shape.ins) {
+        Some((_, forms)) if rows > FEW && Grid::along(shape.ins, shape.outs) == Dim::Rows => {
+            let (scratch, first) = (Section::bytes(&forms.sections(), rows), Some(forms.grid(Dim::Rows)));
+            inkstone_compute::Work { scratch, first, ..tiles }
+        }
+        _ => tiles,
+    }
+}
+
+fn sections<I: Words>(shape: &Shape) -> Sections {
+    encoded::<I>(shape.op, shape.ins).map_or_else(Sections::new, |(_, forms)| forms.sections())
+}
+
+/// A tile of the first phase.
+fn arrange<I: Words>(tile: &mut FirstTile) -> Result<(), StepError> {
+    let ins: SmallVec<[Type; 8]> = tile.ins.iter().map(|view| view.ty).collect();
+    if let Some((at, forms)) = encoded::<I>(tile.op, &ins)
+        && is_for::<I>(tile.ins[at].rows())
+    {
+        let x = &tile.ins[at];
+        forms.arrange::<I>(Activations::of(x, 0..x.rows()), tile);
+    }
+    Ok(())
+}
+
 /// The kernel of `linear`.
 pub(super) fn linear<I: Words>(tile: &mut Tile) -> Result<(), StepError> {
     let weight = Weight { w: tile.ins[1], bias: tile.ins.get(2).copied() };
     let out = &mut tile.outs[0];
-    let Buffers { work, results, prepared, .. } = &mut tile.scratch.products;
+    let Buffers { work, results, prepared, .. } = tile.scratch.get();
     let results = first(results, out.rows.len() * out.cols.len());
     let x = Activations::of(&tile.ins[0], out.rows.clone());
+    let forms = || Forms::of::<I>(tile.ins[0].ty, once(weight.w.ty.dtype));
+    let shared = SharedSide::of::<I>(tile.shared, x.count(), forms);
     if tile.first {
-        prepare::<I>(x, tile.shared, std::iter::once(weight.w.ty.dtype), prepared);
+        prepare::<I>(x, shared.as_ref(), once(weight.w.ty.dtype), prepared);
     }
-    columns::<I>(x, tile.shared, prepared, &weight, out.cols.clone(), work, results);
+    columns::<I>(x, shared.as_ref(), prepared, &weight, out.cols.clone(), work, results);
     put(out, results);
     Ok(())
 }

@@ -10,22 +10,22 @@ use super::{on, rms_norm};
 use crate::isa::{Floats, LANES};
 use crate::memory::View;
 use crate::tile::{Places, Tile, step_rows};
-use inkstone_compute::Tiling;
+use inkstone_compute::{Shape, Tiling, Work};
 use inkstone_tensor::ops::{Attend, Rope};
 use inkstone_tensor::step::{Row, StepError};
-use inkstone_tensor::{Dim, Op, Type};
+use inkstone_tensor::{Dim, Op};
 use smallvec::SmallVec;
 
 /// A KV head a tile; all of them where a cache has them in one row.
-pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
-    let Op::Region(region) = op else { return Tiling::WHOLE };
+pub(super) fn work(shape: &Shape) -> Work {
+    let Op::Region(region) = shape.op else { return Work::WHOLE };
     let attend = region.body.nodes.iter().find_map(|n| if let Op::Attend(op) = &n.op { Some(op) } else { None });
-    let (Some(attend), [x, caches @ ..]) = (attend, outs) else { return Tiling::WHOLE };
+    let (Some(attend), [x, caches @ ..]) = (attend, shape.outs) else { return Work::WHOLE };
     let heads = attend.kv_heads.max(1);
     if caches.iter().all(|cache| matches!(cache.rows, Dim::Slots { heads: n, .. } if n == heads)) {
-        Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE }
+        Work::of(Tiling { col_block: x.cols.div_ceil(heads), ..Tiling::WHOLE })
     } else {
-        Tiling::WHOLE
+        Work::WHOLE
     }
 }
 

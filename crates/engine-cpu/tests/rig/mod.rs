@@ -68,7 +68,7 @@ pub fn step(kernel: &str, block: usize, args: &[Arg]) -> Step {
     let grid = Grid { rows: Dim::Rows, row_block: block, col_block: usize::MAX, col_blocks: 1 };
     let op = sum(args.iter().filter(|a| !a.write).count());
     let kernel = kernel.to_owned();
-    Step { op, kernel, args: args.iter().cloned().collect(), grid, refused: Vec::new() }
+    Step { op, kernel, args: args.iter().cloned().collect(), grid, scratch: 0..0, first: None, refused: Vec::new() }
 }
 
 /// A plan of these steps.

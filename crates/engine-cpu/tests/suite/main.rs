@@ -5,6 +5,7 @@ mod equal_bits;
 mod float_mode;
 mod float_products;
 mod options;
+mod phases;
 mod products;
 mod regions;
 #[path = "../rig/mod.rs"]

@@ -1,6 +1,10 @@
 //! The placement of values: weights, states and ports have their own memory; all other values share one arena, without
 //! overlaps between values whose lifetimes overlap. States are updated in place. [`check`](crate::check()) detects
 //! errors of this pass.
+//!
+//! The scratch of a node is placed in the arena like a value that lives from the previous node with scratch to the next one.
+//! So the scratch of neighbours is in different places, and the first phase of a node can run while tiles of the node
+//! before still read theirs.
 
 use super::Context;
 use crate::graph::Graph;
@@ -10,6 +14,7 @@ use inkstone_tensor::Sizes;
 use inkstone_tensor::body::ValueId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Values begin on multiples of this: a cache line, and the widest vectors.
 pub const ALIGN: u64 = 64;
@@ -19,26 +24,40 @@ pub const ALIGN: u64 = 64;
 pub struct Placement {
     /// By value: in which memory, and the first byte. `None` for values that no node reads or makes.
     pub places: Vec<Option<(Region, u64)>>,
+    /// By node: its scratch in the arena, perhaps empty.
+    pub scratch: Vec<Range<u64>>,
     /// Bytes of the arena.
     pub arena_bytes: u64,
 }
 
-/// See the [module](self).
+/// See the [module](self). `scratch` are the bytes that each node needs.
 ///
 /// # Errors
 /// [`Error::ArenaSize`] if the sizes overflow.
-pub fn memory(g: &Graph, cx: &Context) -> Result<Placement> {
-    let mut places = fixed(g, cx);
+pub fn memory(g: &Graph, scratch: &[u64], cx: &Context) -> Result<Placement> {
+    let places = fixed(g, cx);
     let mut lives = lifetimes(g, &cx.bucket, |v| places[v.at()].is_none());
+    lives.extend(scratch_lifetimes(scratch));
     let arena = place(&mut lives).ok_or_else(|| Error::ArenaSize {
         graph: g.name.clone(),
         rows: cx.bucket.rows,
         logit_rows: cx.bucket.logit_rows,
     })?;
-    for live in &lives {
-        places[live.value.at()] = Some((Region::Arena, live.at));
+    Ok(Placement::new(g, places, &lives, arena))
+}
+
+impl Placement {
+    /// Of values with memory of their own, and of everything in the arena.
+    fn new(g: &Graph, mut places: Vec<Option<(Region, u64)>>, lives: &[Live], arena_bytes: u64) -> Placement {
+        let mut scratch = vec![0..0; g.body.nodes.len()];
+        for live in lives {
+            match live.what {
+                What::Value(value) => places[value.at()] = Some((Region::Arena, live.at)),
+                What::Scratch(node) => scratch[node] = live.at..live.at + live.bytes,
+            }
+        }
+        Placement { places, scratch, arena_bytes }
     }
-    Ok(Placement { places, arena_bytes: arena })
 }
 
 /// Values with memory of their own. Versions of a state share it.
@@ -53,10 +72,18 @@ fn fixed(g: &Graph, cx: &Context) -> Vec<Option<(Region, u64)>> {
     places
 }
 
-/// A value of the arena and the nodes between which it must be there, both included.
+/// A user of bytes of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Value(ValueId),
+    /// Of a node.
+    Scratch(usize),
+}
+
+/// A value or scratch in the arena and the nodes between which it must be there, both included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Live {
-    value: ValueId,
+    what: What,
     bytes: u64,
     first: usize,
     last: usize,
@@ -72,16 +99,25 @@ fn lifetimes(g: &Graph, bucket: &Sizes, in_arena: impl Fn(ValueId) -> bool) -> V
     for (first, node) in g.body.nodes.iter().enumerate() {
         for &value in node.outs.iter().filter(|v| in_arena(**v)) {
             let bytes = g.body.ty(value).bytes(bucket);
-            lives.push(Live { value, bytes, first, last: last[value.at()], at: 0 });
+            lives.push(Live { what: What::Value(value), bytes, first, last: last[value.at()], at: 0 });
         }
     }
     lives
 }
 
+/// From the node before that has scratch to the node after that has some.
+fn scratch_lifetimes(scratch: &[u64]) -> impl Iterator<Item = Live> {
+    let nodes: Vec<usize> = (0..scratch.len()).filter(|node| scratch[*node] > 0).collect();
+    (0..nodes.len()).map(move |i| {
+        let (first, last) = (nodes[i.saturating_sub(1)], nodes[(i + 1).min(nodes.len() - 1)]);
+        Live { what: What::Scratch(nodes[i]), bytes: scratch[nodes[i]], first, last, at: 0 }
+    })
+}
+
 /// Gives every value its offset: the largest first, each at the lowest place that is free while it lives. The bytes of
 /// the arena, or `None` if they can't be counted.
 fn place(lives: &mut [Live]) -> Option<u64> {
-    lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.value));
+    lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.what));
     let nodes = lives.iter().map(|l| l.last + 1).max().unwrap_or(0);
     let mut placed = Placed::new(nodes);
     let mut busy = Vec::new();
@@ -155,6 +191,7 @@ impl Placed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::passes::choose::choose;
     use crate::passes::lower::lower;
     use crate::passes::select::{Selection, select};
     use crate::{Tracer, check, test_support};
@@ -187,7 +224,7 @@ mod tests {
     #[test]
     fn values_that_do_not_meet_share_bytes_on_whole_lines() {
         let g = graph();
-        let placement = with(&g, |cx| memory(&g, cx)).unwrap();
+        let placement = with(&g, |cx| memory(&g, &[], cx)).unwrap();
         let offsets = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
         assert!(offsets.clone().all(|(_, at)| at % ALIGN == 0));
         assert_eq!((offsets.count(), placement.arena_bytes), (9, 3 * 64), "three values of 60 bytes live at once");
@@ -204,7 +241,7 @@ mod tests {
             let (caps, registry, selection) =
                 (Caps::made_up("made-up"), test_support::registry(), Selection::default());
             let cx = Context { bucket: bucket(), ..Context::unselected(&caps, &registry, &selection) };
-            let placement = memory(&g, &cx).unwrap();
+            let placement = memory(&g, &[], &cx).unwrap();
             let arena = placement.places.iter().flatten().filter(|(region, _)| *region == Region::Arena);
             let offsets: BTreeSet<u64> = arena.map(|(_, at)| *at).collect();
             assert_eq!(offsets, BTreeSet::from([0, 64, 128]), "the operand and both results, result {read} is read");
@@ -213,7 +250,7 @@ mod tests {
 
     /// The same by the obvious search.
     fn placed_by_search(lives: &mut [Live]) -> u64 {
-        lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.value));
+        lives.sort_by_key(|l| (Reverse(l.bytes), l.first, l.what));
         let size = |l: &Live| l.bytes.next_multiple_of(ALIGN);
         for i in 0..lives.len() {
             let (placed, rest) = lives.split_at_mut(i);
@@ -239,12 +276,37 @@ mod tests {
             for i in 0..count {
                 let first = below(count) as usize;
                 let last = first + below([4, count][(i % 2) as usize]) as usize;
-                lives.push(Live { value: ValueId(i as u32), bytes: 1 + below(500), first, last, at: 0 });
+                lives.push(Live { what: What::Value(ValueId(i as u32)), bytes: 1 + below(500), first, last, at: 0 });
             }
             let mut searched = lives.clone();
             assert_eq!(place(&mut lives), Some(placed_by_search(&mut searched)));
             assert_eq!(lives, searched, "{count} values");
         }
+    }
+
+    #[test]
+    fn scratch_lies_apart_from_neighbouring_scratch_and_from_what_lives_meanwhile() {
+        let g = graph();
+        let count = g.body.nodes.len();
+        let scratch: Vec<u64> = (0..count as u64).map(|node| if node % 2 == 0 { 100 + node } else { 0 }).collect();
+        with(&g, |cx| {
+            let placement = memory(&g, &scratch, cx).unwrap();
+            let bytes = placement.scratch.iter().map(|range| range.end - range.start);
+            assert!(
+                bytes.eq(scratch.iter().copied()) && placement.scratch.iter().all(|range| range.start % ALIGN == 0)
+            );
+            let meet = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+            for node in (2..count).step_by(2) {
+                let [before, own] = [node - 2, node].map(|node| &placement.scratch[node]);
+                assert!(!meet(before, own), "{before:?} of node {} and {own:?} of node {node}", node - 2);
+            }
+            let plan = lower(&g, choose(&g, cx).unwrap(), &placement, cx);
+            check(&plan).unwrap();
+            plan.check().unwrap();
+            // Every other one may be in the same place.
+            let values = memory(&g, &[], cx).unwrap().arena_bytes;
+            assert!(placement.arena_bytes <= values + 4 * 128, "{} and {values}", placement.arena_bytes);
+        });
     }
 
     #[test]
@@ -255,7 +317,7 @@ mod tests {
         let carry = t.advance(t.advance(carry, rows).unwrap(), rows).unwrap();
         t.keep(carry);
         let g = t.finish().unwrap();
-        let placement = with(&g, |cx| memory(&g, cx)).unwrap();
+        let placement = with(&g, |cx| memory(&g, &[], cx)).unwrap();
         let states = placement.places.iter().flatten().filter(|(region, _)| *region == Region::State(0));
         assert_eq!(states.count(), 3);
     }
@@ -264,19 +326,18 @@ mod tests {
     fn a_lifetime_one_step_short_is_found() {
         let g = graph();
         with(&g, |cx| {
-            let sound = memory(&g, cx).unwrap();
-            check(&lower(&g, &sound, cx).unwrap()).unwrap();
+            let sound = memory(&g, &[], cx).unwrap();
+            let plan = |placement: &Placement| lower(&g, choose(&g, cx).unwrap(), placement, cx);
+            check(&plan(&sound)).unwrap();
             let mut found = 0;
             let count = lifetimes(&g, &cx.bucket, |v| sound.places[v.at()].is_some_and(|p| p.0 == Region::Arena)).len();
             for short in 0..count {
-                let mut places = fixed(&g, cx);
+                let places = fixed(&g, cx);
                 let mut lives = lifetimes(&g, &cx.bucket, |v| places[v.at()].is_none());
                 lives[short].last -= 1;
                 let arena_bytes = place(&mut lives).unwrap();
-                lives.iter().for_each(|l| places[l.value.at()] = Some((Region::Arena, l.at)));
-                let broken = Placement { places, arena_bytes };
                 // A short life does harm only where another value moves in.
-                let result = check(&lower(&g, &broken, cx).unwrap());
+                let result = check(&plan(&Placement::new(&g, places, &lives, arena_bytes)));
                 found += usize::from(result.is_err());
             }
             assert!(found >= 4, "{found} of {count}");
@@ -287,7 +348,9 @@ mod tests {
     fn sizes_that_overflow_are_an_error() {
         let g = graph();
         let huge = Sizes { rows: usize::MAX / 8, ..bucket() };
-        let error = with(&g, |cx| memory(&g, &Context { bucket: huge, ..*cx })).unwrap_err();
+        let error = with(&g, |cx| memory(&g, &[], &Context { bucket: huge, ..*cx })).unwrap_err();
+        assert!(error.to_string().contains("need more than 2^64 bytes"), "{error}");
+        let error = with(&g, |cx| memory(&g, &[u64::MAX - 100, u64::MAX - 100], cx)).unwrap_err();
         assert!(error.to_string().contains("need more than 2^64 bytes"), "{error}");
     }
 }

@@ -147,7 +147,9 @@ struct Use {
     matrices: Vec<u32>,
     /// Rows in each bucket.
     rows: Vec<usize>,
-    bindings: usize,
+    /// Types of its operands and results.
+    ins: Vec<Type>,
+    outs: Vec<Type>,
     class: String,
 }
 
@@ -163,7 +165,8 @@ fn uses(graphs: &[Buckets], selection: &Selection) -> Vec<Use> {
                 op: node.op.clone(),
                 matrices: names.iter().filter_map(|name| selection.weight_id(name)).collect(),
                 rows: buckets.iter().map(|b| dim.at(b)).collect(),
-                bindings: ins.len() + outs.len(),
+                ins: ins.to_vec(),
+                outs: outs.to_vec(),
                 class: class(&node.op, names.into_iter()),
             });
         }
@@ -267,8 +270,8 @@ impl Kernels<'_> {
             let dtypes = u.matrices.iter().filter_map(|i| w.get(*i as usize)).map(|w| w.ty.dtype);
             let weights: Vec<(DType, Layout)> = dtypes.map(|d| (d, layout.unwrap_or(Layout::FILE))).collect();
             u.rows.iter().find_map(|&rows| {
-                let query =
-                    Query { op: &u.op, weights: &weights, numerics: n, members: &[], rows, bindings: u.bindings };
+                let (op, ins, outs) = (&u.op, &u.ins[..], &u.outs[..]);
+                let query = Query { op, weights: &weights, numerics: n, members: &[], rows, ins, outs };
                 self.registry.find(&query, self.caps).err().map(|e| e.to_string())
             })
         })
@@ -279,7 +282,10 @@ impl Kernels<'_> {
         let rows = graphs.iter().flat_map(|(_, buckets)| buckets.iter().flat_map(|b| [b.rows, b.logit_rows])).collect();
         let to = self.registry.kernels.iter().find_map(|k| k.activations)?;
         let op = Op::from(Quantize { to });
-        let quantize = Use { class: class(&op, [].into_iter()), op, matrices: Vec::new(), rows, bindings: 2 };
+        let class = class(&op, [].into_iter());
+        // Of rows of one block, as an example.
+        let [ins, outs] = [DType::F32, to].map(|dtype| vec![Type::new(dtype, Dim::Rows, to.block())]);
+        let quantize = Use { class, op, matrices: Vec::new(), rows, ins, outs };
         self.numerics(&[], &[&quantize], None).ok()
     }
 }

@@ -4,6 +4,7 @@ mod common;
 mod copies;
 mod fuse;
 mod fuse_random;
+mod phases;
 mod plan;
 mod random;
 mod trace;

@@ -128,15 +128,19 @@ fn engines_without_kernels_or_buckets_are_errors() {
     small.kernels[0].rows = 8;
     let error = compiled(&graphs, &small).unwrap_err().to_string();
     assert!(error.contains("tensor blk.0.attn_q.weight (Q8_0)") && error.contains("eval (512 rows > 8)"), "{error}");
+    let mut picky = reference();
+    picky.kernels[0].refuses = |query, caps| {
+        let cols = query.ins.iter().chain(query.outs).map(|ty| ty.cols).max()?;
+        (cols > 40).then(|| format!("{cols} columns, {} takes 40", caps.name))
+    };
+    let error = compiled(&graphs, &picky).unwrap_err().to_string();
+    assert!(error.contains("[Q8_0 in layout file], 1 rows; eval (64 columns, made-up takes 40)"), "{error}");
     let mut narrow = Caps::made_up("made-up");
-    narrow.bindings = 3;
-    let error = compile(&[(Kind::BODY, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
-    assert!(error.contains("4 bindings > 3"), "{error}");
     narrow.rows.clear();
     let error = compile(&[(Kind::BODY, &graphs[0].1)], &narrow, &reference(), SLOTS, &[]).unwrap_err().to_string();
     assert_eq!(error, "engine made-up names no buckets of rows");
     let mut zero = reference();
-    zero.kernels[0].tiling = |_, _| inkstone_compute::Tiling { row_block: 0, col_block: 1 };
+    zero.kernels[0].work = |_| inkstone_compute::Work::of(inkstone_compute::Tiling { row_block: 0, col_block: 1 });
     let error = compiled(&graphs, &zero).unwrap_err().to_string();
     assert!(error.starts_with("kernel eval cuts begin_step into blocks of 0 rows"), "{error}");
 }

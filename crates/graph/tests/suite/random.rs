@@ -2,7 +2,7 @@
 //! onto others.
 
 use crate::common::*;
-use inkstone_compute::{Caps, Port, Region};
+use inkstone_compute::{Caps, Port, Region, TileProgram};
 use inkstone_graph::{Graph, Kind, Tracer, Wants, check, compile};
 use inkstone_tensor::step::{LogitWish, SeqStep, StepBuffer};
 use inkstone_tensor::{Array, DType, Dim, Slots, Type};
@@ -53,15 +53,43 @@ proptest! {
     fn plans_are_their_graphs(code in prop::collection::vec(any::<(u8, usize, usize)>(), 1..40), rows in 1usize..9) {
         let weights = weights();
         let g = graph(&weights, &code);
-        let compiled = compile(&[(Kind::BODY, &g)], &Caps::made_up("made-up"), &reference(), Slots::default(), &[]).unwrap();
         let mut uniform = uniform("x");
         let x = Array::from_rows(rows, 5, |_, row| row.iter_mut().for_each(|x| *x = uniform()));
-        let (mut eager, mut machine) = (Eager::new(&weights, Slots::default()), Machine::new(compiled.interface(), &weights, Slots::default()));
+        let mut eager = Eager::new(&weights, Slots::default());
         eager.ports.insert(Port::HIDDEN, x.clone());
-        machine.ports.insert(Port::HIDDEN, x);
         eager.run(&g, &step(rows));
-        machine.run(&compiled.step(rows, 0, &Wants::CHUNK.kinds()).unwrap(), &step(rows));
-        prop_assert!(machine.ports[&Port::LOGITS] == eager.ports[&Port::LOGITS]);
+        for registry in [reference(), phased_reference()] {
+            let compiled = compile(&[(Kind::BODY, &g)], &Caps::made_up("made-up"), &registry, Slots::default(), &[]).unwrap();
+            let mut machine = Machine::new(compiled.interface(), &weights, Slots::default());
+            machine.ports.insert(Port::HIDDEN, x.clone());
+            let plan = compiled.step(rows, 0, &Wants::CHUNK.kinds()).unwrap();
+            TileProgram::new(&plan).check(&plan, &plan.bucket).unwrap();
+            machine.run(&plan, &step(rows));
+            prop_assert!(machine.ports[&Port::LOGITS] == eager.ports[&Port::LOGITS]);
+        }
+    }
+
+    /// Scratch that is moved onto a value that is read later, onto an argument of its step, or out of the arena.
+    #[test]
+    fn scratch_that_lies_elsewhere_is_found(code in prop::collection::vec(any::<(u8, usize, usize)>(), 2..40), pick: usize) {
+        let g = graph(&weights(), &code);
+        let compiled = compile(&[(Kind::BODY, &g)], &Caps::made_up("made-up"), &phased_reference(), Slots::default(), &[]).unwrap();
+        let plan = &compiled.plans(Kind::BODY)[1];
+        let step = pick % plan.steps.len();
+        let moved = |at: u64| {
+            let mut plan = plan.clone();
+            plan.steps[step].scratch = at..at + 64;
+            [plan.check().is_err(), check(&plan).is_err()]
+        };
+        prop_assert_eq!(moved(plan.arena_bytes), [true; 2]);
+        let own = plan.steps[step].args.iter().filter(|a| a.region == Region::Arena);
+        let later = plan.steps[step + 1..].iter().flat_map(|s| s.ins()).filter(|a| {
+            let made = plan.steps[..=step].iter().flat_map(|s| s.outs()).any(|o| o.value == a.value);
+            a.region == Region::Arena && made
+        });
+        for a in own.chain(later) {
+            prop_assert_eq!(moved(a.offset), [true; 2], "{} of step {}", a, step);
+        }
     }
 
     /// A value that is moved by a line lies on bytes that nobody wrote, that are another's, or out of the arena.

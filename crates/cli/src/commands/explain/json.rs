@@ -114,6 +114,8 @@ struct Step<'a> {
     bytes: u64,
     flops: u64,
     tiles: usize,
+    first_tiles: usize,
+    scratch_bytes: u64,
     refused: &'a [String],
 }
 
@@ -130,6 +132,8 @@ impl<'a> From<&'a ExplainedStep> for Step<'a> {
             bytes: s.bytes,
             flops: s.flops,
             tiles: s.tiles,
+            first_tiles: s.first_tiles,
+            scratch_bytes: s.scratch,
             refused: &s.refused,
         }
     }

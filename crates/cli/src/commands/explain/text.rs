@@ -36,6 +36,7 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation, all: bool) -> io::Res
     }
     writeln!(out)?;
     lines(&rows, TEXTS).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    phases(out, e)?;
     if !notes.is_empty() {
         writeln!(out, "\nrefused")?;
     }
@@ -84,6 +85,20 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     writeln!(out, "        bytes and flops with {} in the cache", counted(e.sizes.slots.of(0) as u64, "token"))
 }
 
+/// Explains the tiles of first phases, if there are any.
+fn phases(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
+    match e.steps.iter().filter(|s| s.first_tiles > 0).map(|s| s.scratch).max() {
+        Some(scratch) => {
+            let scratch = figure(scratch as f64, "B");
+            writeln!(
+                out,
+                "\ntiles of a first phase + tiles; the results of first phases take up to {scratch} of scratch"
+            )
+        }
+        None => Ok(()),
+    }
+}
+
 /// Prints the report of the passes.
 fn report(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     writeln!(out, "\npasses of the compiler")?;
@@ -122,7 +137,7 @@ fn row(s: &ExplainedStep, notes: &[&[String]]) -> Row {
         or_dash(weights.join(", ")),
         figure(s.bytes as f64, "B"),
         figure(s.flops as f64, ""),
-        s.tiles.to_string(),
+        if s.first_tiles > 0 { format!("{}+{}", s.first_tiles, s.tiles) } else { s.tiles.to_string() },
         notes.iter().position(|n| *n == s.refused).map_or(String::new(), |i| format!("[{}]", i + 1)),
     ]
 }

@@ -14,10 +14,10 @@ use crate::isa::{self, Body, Cache, F16x, Floats, LANES};
 use crate::memory::{HeadRows, Run};
 use crate::tile::{Places, Tile, step_rows};
 use block::{Block, Format};
-use inkstone_compute::Tiling;
+use inkstone_compute::{Shape, Tiling, Work};
+use inkstone_tensor::Op;
 use inkstone_tensor::ops::Attend;
 use inkstone_tensor::step::{Row, StepError};
-use inkstone_tensor::{Op, Type};
 use seen::Seen;
 use smallvec::SmallVec;
 use tiles::{Next, Rows, Values, most};
@@ -32,10 +32,10 @@ const SEGMENT: usize = 2048;
 const ROWS: usize = 16;
 
 /// A tile is some rows and one KV head with its queries.
-pub(super) fn tiling(op: &Op, outs: &[Type]) -> Tiling {
-    let kv_heads = if let Op::Attend(op) = op { op.kv_heads.max(1) } else { 1 };
-    let cols = outs.first().map_or(1, |t| t.cols);
-    Tiling { row_block: ROWS, col_block: cols.div_ceil(kv_heads) }
+pub(super) fn work(shape: &Shape) -> Work {
+    let kv_heads = if let Op::Attend(op) = shape.op { op.kv_heads.max(1) } else { 1 };
+    let cols = shape.outs.first().map_or(1, |t| t.cols);
+    Work::of(Tiling { row_block: ROWS, col_block: cols.div_ceil(kv_heads) })
 }
 
 pub(super) fn attend<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {

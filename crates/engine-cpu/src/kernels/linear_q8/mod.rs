@@ -10,7 +10,6 @@
 //!
 //! The integers are exact in any order, so tiles, threads, rows of a step, layouts and instruction sets change no bit.
 
-mod before;
 mod chunk;
 mod direct;
 mod own;
@@ -19,11 +18,12 @@ mod side;
 mod step;
 #[cfg(test)]
 mod tests;
+mod together;
 mod unpacked;
 
-pub(crate) use before::{Before, SharedSide};
 pub(super) use own::OwnSide;
 use side::{Form, Side, has_code};
+pub(super) use together::{Forms, SharedSide, is_for};
 pub(super) use unpacked::Unpacked;
 
 use super::decoded::decode_row;
@@ -41,7 +41,7 @@ use std::ops::Range;
 pub(super) const PANELS: usize = 4;
 
 /// The encodings of activations: with one scale per 32 values, and with one scale per block of 256.
-pub(crate) const ENCODED: [DType; 2] = [DType::Q8_A, WHOLE];
+pub(super) const ENCODED: [DType; 2] = [DType::Q8_A, WHOLE];
 /// The latter.
 const WHOLE: DType = DType::Q8_B;
 
@@ -69,7 +69,7 @@ impl Work {
 /// Activations of a step, put side by side by the worker itself, or by all of them.
 pub(super) enum Sides<'a> {
     Own(&'a mut OwnSide),
-    Shared(SharedSide<'a>),
+    Shared(&'a SharedSide<'a>),
 }
 
 impl Sides<'_> {
@@ -83,7 +83,7 @@ impl Sides<'_> {
     fn are_whole(&self) -> bool {
         match self {
             Sides::Own(side) => side.whole,
-            Sides::Shared(side) => side.before.whole,
+            Sides::Shared(side) => side.forms.whole,
         }
     }
 

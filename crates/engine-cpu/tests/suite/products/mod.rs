@@ -62,7 +62,15 @@ impl Way<'_> {
         let col_blocks = weight.rows.div_ceil(self.columns);
         let grid = Grid { rows: Dim::Rows, row_block: usize::MAX, col_block: self.columns, col_blocks };
         let kernel = self.kernel.to_owned();
-        let step = Step { op: Linear.into(), kernel, args: args.into_iter().collect(), grid, refused: vec![] };
+        let step = Step {
+            op: Linear.into(),
+            kernel,
+            args: args.into_iter().collect(),
+            grid,
+            scratch: 0..0,
+            first: None,
+            refused: vec![],
+        };
         let interface = Interface {
             weights: vec![WeightSlot { name: "w".into(), ty: w, layout: self.layout, numerics }],
             states: vec![],

@@ -116,7 +116,8 @@ fn matrices_that_meet_in_a_node_are_one_group() {
         op: Op::from(Quantize { to: DType::F32 }),
         matrices: matrices.to_vec(),
         rows: vec![],
-        bindings: 0,
+        ins: vec![],
+        outs: vec![],
         class: String::new(),
     };
     let groups = groups(&[meet(&[0]), meet(&[1, 2]), meet(&[3]), meet(&[2, 3]), meet(&[])], 5);

@@ -94,6 +94,8 @@ impl Machine {
         // NaN wherever nobody has written.
         self.arena = vec![0xff; plan.arena_bytes as usize];
         for s in &plan.steps {
+            // What scratch held is gone.
+            self.arena[s.scratch.start as usize..s.scratch.end as usize].fill(0xff);
             let consumed = s.op.consumes();
             let ins: Arrays = s.ins().enumerate().map(|(i, a)| self.read(a, &sizes, consumed.contains(&i))).collect();
             for (a, array) in s.outs().zip(s.op.eval(&step, ins)) {

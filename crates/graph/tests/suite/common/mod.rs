@@ -13,7 +13,7 @@ pub use shapes::{SHAPES, Shape};
 pub use steps::{SLOTS, STEPS, words};
 pub use tensors::{Tensors, uniform};
 
-use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Port, Registry, Tiling};
+use inkstone_compute::{Grid, Kernel, Layout, Numerics, Pattern, Port, Registry, Tiling, Work};
 use inkstone_graph::{Graph, Kind, Result, Tracer, Value};
 use inkstone_tensor::ops::{Attend, Pairs, Rope};
 use inkstone_tensor::step::ROWS;
@@ -132,14 +132,16 @@ macro_rules! with_regions {
             &[("rms_norm", ALONE), ("layer_norm", ALONE), ("quantize", ALONE), ("linear", $product), ("map", ALONE)];
         const WRITE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE), ("attend", ALONE)];
-        let columns = |_: &Op, _: &[Type]| Tiling { col_block: 16, ..Tiling::WHOLE };
+        let columns = |_: &inkstone_compute::Shape| Work::of(Tiling { col_block: 16, ..Tiling::WHOLE });
         // Of what may be encoded: whole blocks.
-        let blocks = |_: &Op, _: &[Type]| Tiling { col_block: 32, ..Tiling::WHOLE };
-        let region = |op, name, members, rows, tiling: fn(&Op, &[Type]) -> Tiling| {
+        let blocks = |_: &inkstone_compute::Shape| Work::of(Tiling { col_block: 32, ..Tiling::WHOLE });
+        let halves =
+            |shape: &inkstone_compute::Shape| Work::of(Tiling { col_block: shape.outs[0].cols / 2, ..Tiling::WHOLE });
+        let region = |op, name, members, rows, work: fn(&inkstone_compute::Shape) -> Work| {
             let layouts = fast_layouts();
-            Kernel { implements: Pattern::Named(op), members, layouts, rows, tiling, ..eval() }.named(name)
+            Kernel { implements: Pattern::Named(op), members, layouts, rows, work, ..eval() }.named(name)
         };
-        let whole = eval().tiling;
+        let whole = eval().work;
         let mut registry: Registry = $registry;
         let regions = [
             region("norm_glu", "norm_glu.r8", BEFORE, 8, blocks),
@@ -149,14 +151,8 @@ macro_rules! with_regions {
             region("linear_map", "linear_map", AFTER, usize::MAX, columns),
             region("norm_linear", "norm_linear.r8", BEFORE, 8, columns),
             region("norm_quantize", "norm_quantize", BEFORE, usize::MAX, whole),
-            region("norm_rope_attend", "norm_rope_attend.r8", WRITE, 8, |_, outs| Tiling {
-                col_block: outs[0].cols / 2,
-                ..Tiling::WHOLE
-            }),
-            region("rope_attend", "rope_attend.r8", WRITE, 8, |_, outs| Tiling {
-                col_block: outs[0].cols / 2,
-                ..Tiling::WHOLE
-            }),
+            region("norm_rope_attend", "norm_rope_attend.r8", WRITE, 8, halves),
+            region("rope_attend", "rope_attend.r8", WRITE, 8, halves),
         ];
         registry.kernels.splice(0..0, regions);
         registry
@@ -173,7 +169,7 @@ pub fn fast() -> Registry {
             layouts: &[PANEL],
             activations: Some(DType::Q8_0),
             rows,
-            tiling: |_, _| Tiling { row_block: 4, col_block: 16 },
+            work: |_| Work::of(Tiling { row_block: 4, col_block: 16 }),
             ..eval()
         }
         .named(name)
@@ -187,6 +183,47 @@ pub fn fast() -> Registry {
 /// The same with a kernel for every region.
 pub fn fused() -> Registry {
     with_regions!(fast(), Numerics("q8/32.i32"))
+}
+
+/// The engine of [`fused`] whose products of more than 8 rows have a first phase, in which all workers arrange the rows,
+/// and whose attention is split into parts that are merged later.
+pub fn phased() -> Registry {
+    let arranged = |shape: &inkstone_compute::Shape| {
+        let tiled = Work::of(Tiling { col_block: 32, ..Tiling::WHOLE });
+        let rows = shape.bucket.rows;
+        if rows <= 8 || Grid::along(shape.ins, shape.outs) != Dim::Rows {
+            return tiled;
+        }
+        let first = Grid { rows: Dim::Rows, row_block: 48, col_block: usize::MAX, col_blocks: 1 };
+        Work { scratch: 2 * shape.ins[0].bytes(&shape.bucket), first: Some(first), ..tiled }
+    };
+    let split = |shape: &inkstone_compute::Shape| {
+        let first = Grid { rows: Dim::Rows, row_block: 16, col_block: usize::MAX, col_blocks: 4 };
+        Work { scratch: 4 * shape.outs[0].bytes(&shape.bucket), first: Some(first), ..Work::WHOLE }
+    };
+    let mut registry = fused();
+    for kernel in &mut registry.kernels {
+        if kernel.rows == usize::MAX && ["linear", "linear_map", "glu"].map(Pattern::Named).contains(&kernel.implements)
+        {
+            kernel.work = arranged;
+        }
+    }
+    registry
+        .kernels
+        .insert(0, Kernel { implements: Pattern::Named("attend"), work: split, ..eval() }.named("attend.split"));
+    registry
+}
+
+/// The definitions, with scratch and a first phase for everything that has rows.
+pub fn phased_reference() -> Registry {
+    let work = |shape: &inkstone_compute::Shape| match Grid::along(shape.ins, shape.outs) {
+        rows @ (Dim::Rows | Dim::LogitRows) => {
+            let first = Grid { rows, row_block: 2, col_block: usize::MAX, col_blocks: 1 };
+            Work { scratch: shape.outs[0].bytes(&shape.bucket), first: Some(first), ..Work::WHOLE }
+        }
+        _ => Work::WHOLE,
+    };
+    Registry { kernels: vec![Kernel { work, ..eval() }], ..reference() }
 }
 
 /// The definitions, with kernels for every region that compute as they do.
