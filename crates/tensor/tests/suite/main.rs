@@ -1,6 +1,7 @@
 //! What is computed, from outside.
 
 mod chains;
+mod history;
 mod math;
 mod quants;
 mod samplers;
