@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::fuse::{check_names, fuse};
 use crate::graph::{Graph, Source};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Part, Wants};
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
 use crate::passes::memory::memory;
@@ -161,6 +161,11 @@ impl Compiled {
     /// The plans of a kind, one a bucket, ascending.
     pub fn plans(&self, kind: Kind) -> &[Plan] {
         self.plans.iter().find(|(k, _)| *k == kind).map_or(&[], |(_, plans)| plans)
+    }
+
+    /// The results of a step that decodes: tokens, or logits if the engine has no kernels that draw.
+    pub fn decodes(&self) -> Wants {
+        if self.plans(Kind::SELECT).is_empty() { Wants::LOGITS } else { Wants::TOKENS }
     }
 
     /// The changes that the passes made.
