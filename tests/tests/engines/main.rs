@@ -8,6 +8,7 @@ mod chat;
 mod cpu;
 mod entry_points;
 mod fusion;
+mod host_draws;
 mod hostile_files;
 mod invariance;
 mod memory;
