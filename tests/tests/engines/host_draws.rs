@@ -89,8 +89,8 @@ const LEAVING: [(&str, Make); 4] = [
 
 fn told(replies: &inkstone::Result<Vec<Reply>>) -> String {
     let reply = |r: &Reply| {
-        let bits =
-            |s: &inkstone::TokenScore| (s.id, s.logprob.to_bits(), s.top.iter().map(|t| t.1.to_bits()).sum::<u32>());
+        let top = |s: &inkstone::TokenScore| s.top.iter().map(|t| (t.0, t.1.to_bits())).collect::<Vec<_>>();
+        let bits = |s: &inkstone::TokenScore| (s.id, s.logprob.to_bits(), top(s));
         let scores: Vec<_> = r.logprobs.iter().map(bits).collect();
         let usage = (r.usage.prompt_tokens, r.usage.completion_tokens);
         format!("{:?} {:?} {} {usage:?} {:?} {scores:?}", r.ids, r.text, r.finish, r.score.map(f64::to_bits))
