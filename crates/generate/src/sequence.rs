@@ -121,10 +121,12 @@ impl Sequence {
         self.known.saturating_sub(self.fed)
     }
 
-    /// Whether its next row feeds the token that was drawn last. The host feeds a token that it has drawn.
+    /// Whether its next row feeds the token that was drawn last, which the host feeds if it has drawn it; or the row is
+    /// computed again for the host.
     pub fn decodes(&self) -> bool {
-        let feeds_drawn = matches!(self.goal, Goal::Draw(_)) && self.looked_up && self.fed >= self.prompt;
-        self.fresh() == 0 || feeds_drawn && self.fresh() == 1
+        let drawn = self.fed >= self.prompt || self.drawer == Drawer::HostOnce;
+        let feeds_one = matches!(self.goal, Goal::Draw(_)) && self.looked_up && self.fresh() == 1;
+        self.fresh() == 0 || feeds_one && drawn
     }
 
     /// Prepares it to begin anew: all its tokens are fed again, and nothing is given out twice.
