@@ -353,7 +353,7 @@ impl Generator {
         self.salts.private()
     }
 
-    /// Who draws so.
+    /// The drawer of tokens with this sampling.
     pub(crate) fn drawer(&self, sampling: Sampling) -> Drawer {
         Drawer::of(&*self.engine, &self.compiled, sampling)
     }

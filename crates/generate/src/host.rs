@@ -25,7 +25,7 @@ pub(crate) enum Drawer {
 }
 
 impl Drawer {
-    /// Who draws so on this engine, with these plans.
+    /// The drawer of such tokens on this engine, with these plans.
     pub fn of(engine: &dyn Engine, compiled: &Compiled, sampling: Sampling) -> Drawer {
         let kind = if sampling.scored { Kind::SELECT_SCORED } else { Kind::SELECT };
         let draws = || Sampler::decode(sampling.words).is_ok_and(|sampler| engine.draws(sampler.chain));
@@ -51,7 +51,7 @@ impl Sequence {
     }
 
     /// The device has left a draw to the host. The row is taken back, to be computed again for its logits; the slot is set
-    /// up anew with the length before it. What the device computed behind it is void.
+    /// up anew with the length before it. The results of steps behind it are void.
     pub fn leave_to_host(&mut self) {
         self.draws = self.output.lock().usage.completion_tokens;
         (self.known, self.fed, self.begun) = (self.tokens.len(), self.tokens.len() - 1, false);

@@ -254,7 +254,11 @@ impl Steps<'_> {
                 (self.drawn[part.slot], self.next[part.slot]) = (token, token);
             }
         }
-        if left { self.make_up(flight, len) } else { Ok(runner.reuse(flight)) }
+        if left {
+            return self.make_up(flight, len);
+        }
+        runner.reuse(flight);
+        Ok(())
     }
 
     /// The host draws for the sequences of a step that the device has left to it. Their rows are computed again, and the
