@@ -6,6 +6,7 @@ use crate::kernel::Registry;
 use crate::plan::{Plan, Port, Region, WeightSlot};
 use crate::queue::Queue;
 use crate::{Error, Result};
+use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
 use std::fmt;
@@ -145,6 +146,13 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// If the device gives none.
     fn queue(&self) -> Result<Box<dyn Queue>>;
+
+    /// Whether its kernels draw by this chain. Of a chain that they don't draw by, the logits come back, and the host draws by
+    /// the definition. A kernel that can decide most draws of a chain, but not all, draws, and answers the others with
+    /// [`Record::Host`](inkstone_tensor::step::record::Record::Host).
+    fn draws(&self, _chain: ChainRef) -> bool {
+        true
+    }
 
     /// A gauge that measures the machine with this number of threads. `None` if the engine does not support it or the
     /// memory can't be allocated.

@@ -1,7 +1,8 @@
 //! The composition of a step.
 
 use crate::Result;
-use crate::flight::Wish;
+use crate::flight::{Rows, Wish};
+use crate::host::Drawer;
 use crate::scheduler::Scheduler;
 use crate::sequence::{Goal, Sequence};
 use inkstone_tensor::step::{LAST, LogitWish, SeqStep};
@@ -42,7 +43,7 @@ impl Scheduler {
             }
         }
         for (slot, s) in self.running.iter().enumerate() {
-            if s.as_ref().is_some_and(|s| s.fresh() == 0 && s.can_continue()) && self.plan.len() < self.budget {
+            if s.as_ref().is_some_and(|s| s.decodes() && s.can_continue()) && self.plan.len() < self.budget {
                 self.plan.push((slot, 1));
             }
         }
@@ -72,7 +73,7 @@ impl Scheduler {
     /// The slot of the oldest sequence after another one that has tokens to feed.
     fn next_prompt(&self, after: Option<u64>) -> Option<usize> {
         let prompts = self.running.iter().enumerate().filter_map(|(slot, s)| Some((slot, s.as_ref()?)));
-        let later = prompts.filter(|(_, s)| s.fresh() > 0 && after.is_none_or(|id| s.id > id) && s.can_continue());
+        let later = prompts.filter(|(_, s)| !s.decodes() && after.is_none_or(|id| s.id > id) && s.can_continue());
         later.min_by_key(|(_, s)| s.id).map(|(slot, _)| slot)
     }
 
@@ -82,7 +83,11 @@ impl Scheduler {
         let Some(s) = &mut running[slot] else { return Ok(()) };
         if !s.begun {
             let (left, ends) = match &s.goal {
-                Goal::Draw(draw) => (draw.limit - s.draws, draw.ends.as_slice()),
+                Goal::Draw(draw) => {
+                    // A draw of the host comes before all draws of the device.
+                    let drawn = s.draws + u64::from(s.drawer != Drawer::Device);
+                    (draw.limit.saturating_sub(drawn), draw.ends.as_slice())
+                }
                 Goal::Logits => (0, &[][..]),
                 Goal::Score(_) => (u64::MAX, &[][..]),
             };
@@ -97,22 +102,28 @@ impl Scheduler {
         }
         let fresh = s.fresh();
         let whole = rows >= fresh;
-        let (logits, wish, sampler) = match &s.goal {
-            Goal::Draw(draw) if whole && draw.limit > 0 => {
-                let wish = if draw.logprobs.is_some() { Wish::Scores } else { Wish::Nothing };
-                (LogitWish::Last, wish, Some(draw.sampler.as_slice()))
+        let drawing = s.goal.sampling().filter(|_| whole);
+        let (logits, wish, sampler) = match (drawing, &s.goal) {
+            (Some(_), _) if s.drawer != Drawer::Device => (LogitWish::Last, Wish::Draw, None),
+            (Some(sampling), _) => {
+                let wish = if sampling.scored { Wish::Scores } else { Wish::Nothing };
+                (LogitWish::Last, wish, Some(sampling.words))
             }
             // Logits that were given before a preemption are not computed again.
-            Goal::Logits if s.fed >= s.given => (LogitWish::All, Wish::Logits, None),
-            Goal::Score(scoring) if whole => (LogitWish::Last, Wish::Scores, Some(scoring.sampler.as_slice())),
-            Goal::Draw(_) | Goal::Logits | Goal::Score(_) => (LogitWish::None, Wish::Nothing, None),
+            (None, Goal::Logits) if s.fed >= s.given => (LogitWish::All, Wish::Logits, None),
+            (None, _) => (LogitWish::None, Wish::Nothing, None),
         };
         let tokens = if fresh == 0 { &[LAST][..] } else { &s.tokens[s.fed..s.fed + rows] };
         if let Some(copy) = s.copy {
             step.copy(copy);
         }
         let tables = &[s.table.pages()];
-        step.push(s.id, s.fed, whole, wish, &SeqStep { slot, tokens, tables, logits, sampler });
+        let kind = match whole {
+            true if s.decodes() => Rows::Decode,
+            true => Rows::Rest,
+            false => Rows::Chunk,
+        };
+        step.push(s.id, s.fed, kind, wish, &SeqStep { slot, tokens, tables, logits, sampler });
         Ok(())
     }
 }

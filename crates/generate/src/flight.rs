@@ -5,7 +5,7 @@ use crate::{Error, Result};
 use inkstone_compute::Ticket;
 use inkstone_kvcache as kvcache;
 use inkstone_tensor::step::record::Record;
-use inkstone_tensor::step::{LAST, PageCopy, SeqStep, StepBuffer};
+use inkstone_tensor::step::{PageCopy, SeqStep, StepBuffer};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,12 @@ pub(crate) enum Wish {
     Scores,
     /// The logits of its rows.
     Logits,
+    /// The logits of its last row, from which the host draws a token.
+    Draw,
 }
+
+/// Writes values that a step brings back.
+pub(crate) type Fetch<'a> = dyn FnMut(&mut [f32]) -> Result<()> + 'a;
 
 /// The part of a sequence in a step.
 #[derive(Clone, Debug)]
@@ -29,16 +34,34 @@ pub(crate) struct Part {
     pub slot: usize,
     /// The number of its rows.
     pub rows: usize,
-    /// Whether it feeds the token that it drew last.
+    /// Whether it feeds the token that was drawn last.
     pub decode: bool,
     /// Whether these rows are the last ones of its prompt, or later ones.
     pub whole: bool,
-    /// Whether it draws a token.
+    /// Whether the device draws a token.
     pub draws: bool,
     /// The results that the host asks for.
     pub wish: Wish,
     /// Its rows with logits, by their index in the step.
     pub logits: Range<usize>,
+}
+
+impl Part {
+    /// Whether a token is drawn, by the device or the host.
+    pub fn gives_token(&self) -> bool {
+        self.draws || self.wish == Wish::Draw
+    }
+}
+
+/// The rows of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// A part of a prompt, of which more tokens are left.
+    Chunk,
+    /// The rest of a prompt.
+    Rest,
+    /// The token that was drawn last.
+    Decode,
 }
 
 /// A step under composition. Its memory is reused.
@@ -64,10 +87,9 @@ impl Step {
         (self.cached, self.copies) = (0, 0);
     }
 
-    /// Adds the next rows of the sequence `id`, which has `before` tokens in the caches. `whole`: no token of its prompt
-    /// is left.
-    pub fn push(&mut self, id: u64, before: usize, whole: bool, wish: Wish, s: &SeqStep) {
-        let decode = s.tokens == [LAST];
+    /// Adds the next rows of the sequence `id`, which has `before` tokens in the caches.
+    pub fn push(&mut self, id: u64, before: usize, rows: Rows, wish: Wish, s: &SeqStep) {
+        let (decode, whole) = (rows == Rows::Decode, rows != Rows::Chunk);
         let first = self.buffer.logits().len();
         self.buffer.push(s);
         let (logits, rows) = (first..self.buffer.logits().len(), s.tokens.len());
@@ -169,6 +191,11 @@ pub(crate) struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
+    /// Whether the device leaves the draw to the host.
+    pub fn is_left_to_host(&self) -> bool {
+        Record::decode(self.record) == Record::Host
+    }
+
     /// The token, or the error of its record. `index` is the number of tokens that the sequence drew before.
     pub fn token(&self, index: u64) -> Result<u32> {
         match Record::decode(self.record) {

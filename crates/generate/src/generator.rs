@@ -1,12 +1,13 @@
 //! A loaded model with its tokenizer.
 
+use crate::host::Drawer;
 use crate::inbox::Shared;
 use crate::loaded::Loaded;
 use crate::memory::reserve;
 use crate::output::Output;
 use crate::request::{chain, file_options, sampler_words};
 use crate::scheduler::Scheduler;
-use crate::sequence::{Draw, Goal, Sequence};
+use crate::sequence::{Draw, Goal, Sampling, Sequence};
 use crate::stops::MAX_STOP_BYTES;
 use crate::stops::StopRules;
 use crate::stream::{Handle, Stream};
@@ -373,6 +374,11 @@ impl Generator {
         self.salts.private()
     }
 
+    /// The drawer of tokens with this sampling.
+    pub(crate) fn drawer(&self, sampling: Sampling) -> Drawer {
+        Drawer::of(&*self.engine, &self.compiled, sampling)
+    }
+
     /// The largest number of prompt tokens of a sequence in one step.
     pub(crate) fn chunk(&self) -> usize {
         self.chunk
@@ -392,6 +398,7 @@ impl Generator {
         tokens.extend_from_slice(ids);
         let output = Arc::new(output);
         let counts = goal.counts();
+        let drawer = goal.sampling().map_or(Drawer::Device, |sampling| self.drawer(sampling));
         let sequence = |id| Sequence {
             id,
             tokens,
@@ -401,6 +408,7 @@ impl Generator {
             given: 0,
             begun: false,
             flights: 0,
+            void: 0,
             table: PageTable::default(),
             copy: None,
             source: PageTable::default(),
@@ -413,6 +421,7 @@ impl Generator {
             chunks,
             steps: 0,
             draws: 0,
+            drawer,
             goal,
             deadline,
             cancel: o.cancel.clone(),

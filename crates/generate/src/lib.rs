@@ -15,6 +15,7 @@ mod error;
 mod flight;
 mod footprint;
 mod generator;
+mod host;
 mod inbox;
 #[cfg(feature = "serde")]
 mod json;

@@ -27,6 +27,9 @@ pub struct Metrics {
     pub prompt_tokens: u64,
     /// Tokens that were drawn and given to their sequences.
     pub generation_tokens: u64,
+    /// Tokens that the host drew: the engine does not draw by their chains, has no kernels that draw, or left them to the
+    /// host.
+    pub host_draws: u64,
     /// Sequences that have ended, by reason, in the order of [`FinishReason::ALL`].
     pub finished: [u64; FinishReason::ALL.len()],
     /// Steps of the model.
@@ -62,6 +65,7 @@ impl fmt::Display for Metrics {
             ("prefix_cache_hits", "Tokens of prompts that were found in the cache.", self.prefix_cache_hits),
             ("prompt_tokens", "Tokens of prompts.", self.prompt_tokens),
             ("generation_tokens", "Tokens that were drawn.", self.generation_tokens),
+            ("host_draws", "Tokens that the host drew in place of the engine.", self.host_draws),
             ("steps", "Steps of the model.", self.steps),
         ];
         for (name, help, value) in counters {

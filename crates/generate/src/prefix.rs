@@ -24,7 +24,7 @@ impl Scheduler {
     pub(crate) fn waits_for_prefix(&self, s: &Sequence) -> bool {
         let page = self.pool.page();
         let earlier = self.running.iter().flatten().filter(|e| e.id < s.id && e.salt == s.salt && e.shares());
-        let earlier = earlier.filter(|e| e.fresh() > 0 && e.can_continue());
+        let earlier = earlier.filter(|e| !e.decodes() && e.can_continue());
         s.shares() && !s.looked_up && {
             // At least a page beyond what is there, and a token is left to compute.
             let next = |e: &Sequence| (e.fed / page + 1) * page;

@@ -1,6 +1,6 @@
 //! The device side of the loop: executable plans, buffers, and the steps that the device has.
 
-use crate::flight::{Drawn, Failure, Flight, Part, Step, Wish};
+use crate::flight::{Drawn, Failure, Fetch, Flight, Part, Step, Wish};
 use crate::memory::reserve;
 use crate::request::sampler_words;
 use crate::{Error, Footprint, PlanTimes, Result, RunConfig, Runs};
@@ -108,7 +108,7 @@ impl Runner {
             vocab: graph.config.vocab,
             load_time,
         };
-        runner.ready(Wants::TOKENS, 1, 1)?;
+        runner.ready(runner.compiled.decodes(), 1, 1)?;
         Ok((runner, Step::new(buffer, SEQS)))
     }
 
@@ -154,11 +154,11 @@ impl Runner {
         Ok(())
     }
 
-    /// Truncates the sequence in a slot to its first `len` tokens. The next step feeds `next` instead of the token
-    /// drawn last.
+    /// Truncates the sequence in a slot to its first `len` tokens, even if it has ended. The next step feeds `next` instead
+    /// of the token drawn last.
     pub fn truncate(&mut self, slot: usize, len: usize, next: u32) -> Result<()> {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        for (field, word) in [(carry::LENGTH, len), (carry::TOKEN, next)] {
+        for (field, word) in [(carry::LENGTH, len), (carry::TOKEN, next), (carry::DONE, 0)] {
             self.queue.write(&self.carry, 4 * carry::word(field, slot) as u64, &word.to_ne_bytes())?;
         }
         Ok(())
@@ -286,6 +286,7 @@ impl Runner {
             Wish::Nothing => return None,
             Wish::Scores => (Port::SCORES, SCORES.cols, inside(part.logits.end.saturating_sub(1)..part.logits.end)),
             Wish::Logits => (Port::LOGITS, self.vocab, inside(part.logits.clone())),
+            Wish::Draw => (Port::LOGITS, self.vocab, inside(part.logits.end.saturating_sub(1)..part.logits.end)),
         };
         (!rows.is_empty()).then_some((port, width, rows))
     }
@@ -377,7 +378,7 @@ impl Runner {
 }
 
 /// Takes logits of a part: the number of values, and the function that writes them.
-pub(crate) type TakeLogits<'a> = dyn FnMut(&Part, usize, &mut dyn FnMut(&mut [f32]) -> Result<()>) -> Result<()> + 'a;
+pub(crate) type TakeLogits<'a> = dyn FnMut(&Part, usize, &mut Fetch) -> Result<()> + 'a;
 
 /// The results of a window of a step. The hidden rows are computed with the first window, and once.
 fn wants(step: &Step, window: usize) -> Wants {

@@ -1,7 +1,8 @@
 //! The generation loop, which all entry points use. A step computes any mixture of prompts and decodes, and each
 //! sequence receives its part of the results.
 
-use crate::flight::{Failure, Flight, Step};
+use crate::flight::{Failure, Flight, Step, Wish};
+use crate::host::HostDraws;
 use crate::metrics::Metrics;
 use crate::output::Output;
 use crate::pace::{Pace, Rows};
@@ -46,6 +47,8 @@ pub(crate) struct Scheduler {
     /// The largest number of rows in a step.
     pub(crate) budget: usize,
     pub(crate) pace: Pace,
+    /// The draws of the host in the step that landed last.
+    host: HostDraws,
     /// The time when the results of the last step were there.
     landed: Option<Instant>,
     pub(crate) counts: Metrics,
@@ -75,6 +78,7 @@ impl Scheduler {
             flights: VecDeque::with_capacity(runner.ahead()),
             alone: VecDeque::new(),
             pace: Pace::new(),
+            host: HostDraws::default(),
             landed: None,
             counts: Metrics { pages: pool.capacity(), ..Metrics::default() },
             closed: None,
@@ -158,7 +162,7 @@ impl Scheduler {
                 s.fed += part.rows;
                 s.steps += 1;
                 s.flights += 1;
-                s.draws += u64::from(part.draws);
+                s.draws += u64::from(part.gives_token());
                 s.copy = None;
                 let released = self.pool.release(&mut s.source);
                 debug_assert!(released.is_ok(), "{released:?}");
@@ -187,21 +191,39 @@ impl Scheduler {
 
     /// Passes the results of the oldest flight to its sequences. The results of a sequence that has ended are dropped.
     fn land(&mut self, flight: Flight) -> Result<()> {
-        let Scheduler { runner, running, step, .. } = self;
+        let Scheduler { runner, running, step, host, .. } = self;
         let begun = clock::now();
+        host.clear();
         runner.land(&flight, step, &mut |part, values, fetch| {
-            let s = running[part.slot].as_ref().filter(|s| s.id == part.id);
-            s.map_or(Ok(()), |s| s.output.lock().take_logits(values, fetch))
+            let Some(s) = running[part.slot].as_ref().filter(|s| s.id == part.id) else { return Ok(()) };
+            match s.host_row().filter(|_| part.wish == Wish::Draw) {
+                Some(row) => host.draw(part.id, &row, values, fetch),
+                None => s.output.lock().take_logits(values, fetch),
+            }
         })?;
         self.measure(&flight, begun);
         for (i, part) in flight.parts.iter().enumerate() {
             let Some(s) = self.running[part.slot].as_mut().filter(|s| s.id == part.id) else { continue };
             s.flights -= 1;
             s.given += part.logits.len();
-            let ended = match part.draws {
+            if s.void > 0 {
+                s.void -= 1;
+                continue;
+            }
+            let by_host = part.wish == Wish::Draw;
+            let ended = match part.gives_token() {
                 true => {
-                    let taken = s.take(&self.runner.drawn(&flight, i), &self.tokenizer);
+                    let drawn = if by_host { self.host.drawn(s.id) } else { self.runner.drawn(&flight, i) };
+                    if drawn.is_left_to_host() {
+                        s.leave_to_host();
+                        continue;
+                    }
+                    let taken = s.take(&drawn, &self.tokenizer);
                     self.counts.generation_tokens += u64::from(taken != Taken::Dropped);
+                    if by_host {
+                        self.counts.host_draws += 1;
+                        s.drawn_by_host();
+                    }
                     taken != Taken::More
                 }
                 // Otherwise it is a prompt: its logits are requested, or no token is drawn after it.
@@ -210,7 +232,7 @@ impl Scheduler {
             let known = s.tokens.len() - 1;
             if ended {
                 self.free(part.slot);
-            } else if part.draws && known.is_multiple_of(self.pool.page()) {
+            } else if part.gives_token() && known.is_multiple_of(self.pool.page()) {
                 self.offer(part.slot, known);
             }
         }

@@ -1,6 +1,7 @@
 //! A sequence: the tokens that it feeds next, and the processing of the tokens that it draws.
 
 use crate::flight::Drawn;
+use crate::host::Drawer;
 use crate::output::Output;
 use crate::question::{IDLE, Scoring};
 use crate::request::CHAIN_WORDS;
@@ -19,6 +20,15 @@ pub(crate) enum Goal {
     Logits,
     /// To compute which tokens are probable behind texts that the reader sets.
     Score(Box<Scoring>),
+}
+
+/// How the tokens of a sequence are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampling<'a> {
+    /// The words of a sampler.
+    pub words: &'a [u32],
+    /// Whether log-probabilities are wanted.
+    pub scored: bool,
 }
 
 /// The effect of a drawn token.
@@ -68,6 +78,8 @@ pub(crate) struct Sequence {
     pub begun: bool,
     /// The number of its steps that are under way.
     pub flights: usize,
+    /// The number of these whose results are void, because the draw before them was left to the host.
+    pub void: usize,
     pub table: PageTable,
     /// A page whose beginning is to be copied into the table, and the page itself, until the copy is launched.
     pub copy: Option<PageCopy>,
@@ -90,6 +102,7 @@ pub(crate) struct Sequence {
     pub steps: usize,
     /// The number of draws that were launched.
     pub draws: u64,
+    pub drawer: Drawer,
     pub goal: Goal,
     pub deadline: Option<Instant>,
     pub cancel: Option<Cancel>,
@@ -97,19 +110,23 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// The words of its sampling beyond those that each sequence has in a step.
+    /// The words of its sampling beyond those that each sequence has in a step. The host draws by a chain of its own.
     pub fn list_words(&self) -> usize {
-        let sampler = match &self.goal {
-            Goal::Draw(draw) => draw.sampler.len(),
-            Goal::Score(scoring) => scoring.sampler.len(),
-            Goal::Logits => 0,
-        };
-        sampler.saturating_sub(CHAIN_WORDS)
+        let words = self.goal.sampling().filter(|_| self.drawer != Drawer::Host).map_or(0, |s| s.words.len());
+        words.saturating_sub(CHAIN_WORDS)
     }
 
     /// The number of tokens that the host has to feed before it decodes; 0 if it decodes.
     pub fn fresh(&self) -> usize {
         self.known.saturating_sub(self.fed)
+    }
+
+    /// Whether its next row feeds the token that was drawn last, which the host feeds if it has drawn it; or the row is
+    /// computed again for the host.
+    pub fn decodes(&self) -> bool {
+        let drawn = self.fed >= self.prompt || self.drawer == Drawer::HostOnce;
+        let feeds_one = matches!(self.goal, Goal::Draw(_)) && self.looked_up && self.fresh() == 1;
+        self.fresh() == 0 || feeds_one && drawn
     }
 
     /// Prepares it to begin anew: all its tokens are fed again, and nothing is given out twice.
@@ -126,7 +143,10 @@ impl Sequence {
     /// Whether it has something to compute, a part of its prompt or a draw within its limit, and a reader for it.
     pub fn can_continue(&self) -> bool {
         let more = match &self.goal {
+            _ if self.void > 0 => false,
             _ if self.fresh() > 0 => true,
+            // The host has to draw first.
+            _ if self.drawer != Drawer::Device => false,
             Goal::Draw(draw) => self.draws < draw.limit,
             Goal::Logits | Goal::Score(_) => false,
         };
@@ -234,6 +254,17 @@ impl Sequence {
 }
 
 impl Goal {
+    /// How its tokens are drawn, if there are any.
+    pub fn sampling(&self) -> Option<Sampling<'_>> {
+        match self {
+            Goal::Draw(draw) if draw.limit > 0 => {
+                Some(Sampling { words: &draw.sampler, scored: draw.logprobs.is_some() })
+            }
+            Goal::Score(scoring) => Some(Sampling { words: &scoring.sampler, scored: true }),
+            Goal::Draw(_) | Goal::Logits => None,
+        }
+    }
+
     /// Whether its sequence counts as a request.
     pub fn counts(&self) -> bool {
         !matches!(self, Goal::Score(scoring) if !scoring.counts)

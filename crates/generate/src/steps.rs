@@ -4,9 +4,11 @@ mod pages;
 
 pub use pages::PageOrder;
 
-use crate::flight::{Failure, Flight, Wish};
+use crate::flight::{Failure, Flight, Rows, Wish};
+use crate::host::{Drawer, HostDraws, HostRow};
 use crate::inbox::Turn;
 use crate::scheduler::Device;
+use crate::sequence::Sampling;
 use crate::traffic::Traffic;
 use crate::{Error, Generator, Options, Result};
 use inkstone_kvcache::PageTable;
@@ -27,8 +29,15 @@ pub struct Steps<'g> {
     /// The steps that the device has. All of them decode.
     flights: VecDeque<Flight>,
     sampler: Vec<u32>,
+    drawer: Drawer,
+    /// The draws of the host in the step that landed last.
+    host: HostDraws,
     /// The token that each sequence drew last.
     drawn: Vec<u32>,
+    /// The token that each sequence feeds next.
+    next: Vec<u32>,
+    /// Whether the draw of each sequence in the step that landed last was left to the host.
+    left: Vec<bool>,
     /// The tokens of a prompt, used for all prompts.
     prompt: Vec<u32>,
     traffic: Traffic,
@@ -72,9 +81,22 @@ impl Generator {
         if !scheduler.is_idle() {
             return Err(Error::Busy);
         }
-        let drawn = vec![0; sequences];
-        let flights = VecDeque::new();
-        let mut steps = Steps { scheduler, tables: Vec::new(), room, len: 0, flights, sampler, drawn, prompt, traffic };
+        let drawer = self.drawer(Sampling { words: &sampler, scored: false });
+        let mut steps = Steps {
+            scheduler,
+            tables: Vec::new(),
+            room,
+            len: 0,
+            flights: VecDeque::new(),
+            sampler,
+            drawer,
+            host: HostDraws::default(),
+            drawn: vec![0; sequences],
+            next: vec![0; sequences],
+            left: vec![false; sequences],
+            prompt,
+            traffic,
+        };
         steps.begin(sequences, order)?;
         Ok(steps)
     }
@@ -138,22 +160,14 @@ impl Steps<'_> {
         for slot in 0..self.tables.len() {
             let mut fed = 0;
             while fed < tokens {
-                let Device { runner, step, .. } = self.scheduler.device();
-                let rows = runner.most_rows().min(tokens - fed);
-                let last = fed + rows == tokens;
                 let before = self.len + fed;
-                let part = SeqStep {
-                    slot,
-                    tokens: &self.prompt[before..][..rows],
-                    tables: &[self.tables[slot].pages()],
-                    logits: if last { LogitWish::Last } else { LogitWish::None },
-                    sampler: last.then_some(self.sampler.as_slice()),
-                };
-                step.clear();
-                step.push(slot as u64, before, last, Wish::Nothing, &part);
+                let rows = self.scheduler.device().runner.most_rows().min(tokens - fed);
                 fed += rows;
+                self.scheduler.device().step.clear();
+                self.push(slot, before, if fed == tokens { Rows::Rest } else { Rows::Chunk }, rows);
                 self.launch()?;
-                self.land()?;
+                self.next[slot] = self.prompt[before + rows - 1];
+                self.land(before + rows)?;
             }
         }
         let time = start.elapsed();
@@ -169,22 +183,41 @@ impl Steps<'_> {
     pub fn decode(&mut self) -> Result<Duration> {
         self.check_room(1)?;
         let start = Instant::now();
-        let ahead = self.scheduler.device().runner.ahead().min(self.room - self.len);
+        let ahead = match self.drawer {
+            Drawer::Device => self.scheduler.device().runner.ahead().min(self.room - self.len),
+            Drawer::Host | Drawer::HostOnce => 1,
+        };
         while self.flights.len() < ahead {
             let before = self.len + self.flights.len();
-            let Device { step, .. } = self.scheduler.device();
-            step.clear();
-            for (slot, table) in self.tables.iter().enumerate() {
-                let (tables, sampler) = (&[table.pages()], Some(self.sampler.as_slice()));
-                let part = SeqStep { slot, tokens: &[LAST], tables, logits: LogitWish::Last, sampler };
-                step.push(slot as u64, before, true, Wish::Nothing, &part);
+            self.scheduler.device().step.clear();
+            for slot in 0..self.tables.len() {
+                self.push(slot, before, Rows::Decode, 1);
             }
             self.launch()?;
         }
-        self.land()?;
+        self.land(self.len + 1)?;
         let time = start.elapsed();
         self.len += 1;
         Ok(time)
+    }
+
+    /// Adds the next rows of a sequence that has `before` tokens to the step.
+    fn push(&mut self, slot: usize, before: usize, rows: Rows, count: usize) {
+        let (draws, by_host) = (rows != Rows::Chunk, self.drawer != Drawer::Device);
+        let tokens = match rows {
+            Rows::Decode if by_host => &self.next[slot..=slot],
+            Rows::Decode => &[LAST][..],
+            Rows::Chunk | Rows::Rest => &self.prompt[before..][..count],
+        };
+        let part = SeqStep {
+            slot,
+            tokens,
+            tables: &[self.tables[slot].pages()],
+            logits: if draws { LogitWish::Last } else { LogitWish::None },
+            sampler: (draws && !by_host).then_some(self.sampler.as_slice()),
+        };
+        let wish = if draws && by_host { Wish::Draw } else { Wish::Nothing };
+        self.scheduler.device().step.push(slot as u64, before, rows, wish, &part);
     }
 
     /// Launches the composed step.
@@ -198,24 +231,72 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Waits for the results of the oldest step.
-    fn land(&mut self) -> Result<()> {
+    /// Waits for the results of the oldest step, behind which its sequences have `len` tokens.
+    fn land(&mut self, len: usize) -> Result<()> {
         let Some(flight) = self.flights.pop_front() else { return Ok(()) };
-        let Device { runner, step, .. } = self.scheduler.device();
-        if let Err(error) = runner.land(&flight, step, &mut |_, _, _| Ok(())) {
+        let Steps { scheduler, host, sampler, .. } = self;
+        let Device { runner, step, .. } = scheduler.device();
+        let sampling = Sampling { words: sampler, scored: false };
+        // The most probable token does not depend on those before.
+        let row = HostRow { sampling, tokens: &[], position: len - 1 };
+        host.clear();
+        if let Err(error) = runner.land(&flight, step, &mut |part, n, fetch| host.draw(part.id, &row, n, fetch)) {
             return Err(self.lost(error));
         }
-        for (i, part) in flight.parts.iter().enumerate().filter(|(_, p)| p.draws) {
-            self.drawn[part.slot] = runner.drawn(&flight, i).token(0)?;
+        let mut left = false;
+        for (i, part) in flight.parts.iter().enumerate().filter(|(_, p)| p.gives_token()) {
+            let by_host = part.wish == Wish::Draw;
+            let drawn = if by_host { self.host.drawn(part.id) } else { runner.drawn(&flight, i) };
+            self.left[part.slot] = drawn.is_left_to_host();
+            left |= self.left[part.slot];
+            if !self.left[part.slot] {
+                let token = drawn.token(0)?;
+                (self.drawn[part.slot], self.next[part.slot]) = (token, token);
+            }
+        }
+        if left {
+            return self.make_up(flight, len);
         }
         runner.reuse(flight);
         Ok(())
     }
 
-    /// Waits for all steps that the device has.
-    fn land_all(&mut self) -> Result<()> {
-        while !self.flights.is_empty() {
-            self.land()?;
+    /// The host draws for the sequences of a step that the device has left to it. Their rows are computed again, and the
+    /// others go back to where they were behind the step.
+    fn make_up(&mut self, flight: Flight, len: usize) -> Result<()> {
+        self.discard()?;
+        self.scheduler.device().step.clear();
+        let drawer = std::mem::replace(&mut self.drawer, Drawer::HostOnce);
+        for part in &flight.parts {
+            let left = self.left[part.slot];
+            self.go_on(part.slot, len - usize::from(left))?;
+            if left {
+                self.push(part.slot, len - 1, Rows::Decode, 1);
+            }
+        }
+        self.drawer = drawer;
+        self.launch()?;
+        self.land(len)?;
+        flight.parts.iter().try_for_each(|part| self.go_on(part.slot, len))?;
+        self.scheduler.device().runner.reuse(flight);
+        Ok(())
+    }
+
+    /// A sequence has this number of tokens, and goes on with its next one.
+    fn go_on(&mut self, slot: usize, len: usize) -> Result<()> {
+        let next = self.next[slot];
+        let written = self.scheduler.device().runner.truncate(slot, len, next);
+        written.map_err(|error| self.lost(error))
+    }
+
+    /// Waits for all steps that the device has, and drops their results.
+    fn discard(&mut self) -> Result<()> {
+        while let Some(flight) = self.flights.pop_front() {
+            let Device { runner, step, .. } = self.scheduler.device();
+            if let Err(error) = runner.land(&flight, step, &mut |_, _, _| Ok(())) {
+                return Err(self.lost(error));
+            }
+            runner.reuse(flight);
         }
         Ok(())
     }
@@ -237,13 +318,10 @@ impl Steps<'_> {
     /// # Errors
     /// The engine fails.
     pub fn truncate(&mut self, len: usize) -> Result<()> {
-        self.land_all()?;
+        self.discard()?;
         let len = len.min(self.len);
-        let next = self.prompt[len.min(self.room - 1)];
-        for slot in 0..self.tables.len() {
-            let truncated = self.scheduler.device().runner.truncate(slot, len, next);
-            truncated.map_err(|error| self.lost(error))?;
-        }
+        self.next.fill(self.prompt[len.min(self.room - 1)]);
+        (0..self.tables.len()).try_for_each(|slot| self.go_on(slot, len))?;
         self.len = len;
         Ok(())
     }
@@ -262,7 +340,7 @@ impl Drop for Steps<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // An error has been stored in the scheduler.
-            drop(self.land_all());
+            drop(self.discard());
         }
         let pool = self.scheduler.device().pool;
         for table in &mut self.tables {

@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::fuse::{check_names, fuse};
 use crate::graph::Graph;
-use crate::kind::Kind;
+use crate::kind::{Kind, Part, Wants};
 use crate::passes::choose::choose;
 use crate::passes::legalise::legalise;
 use crate::passes::lower::lower;
@@ -37,7 +37,8 @@ pub struct Compiled {
 }
 
 /// Compiles graphs, each of another kind, for the buckets that `caps` names and caches of `slots` places in each layer
-/// group. Graphs share the weights, states and ports that have one name. Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out.
+/// group. Graphs share the weights, states and ports that have one name. Fusions whose names are in `without` ([`fusions`](crate::fusions)) are left out,
+/// and so are selections of tokens that the engine has no kernels for: there is no plan of that kind, and the report says why.
 ///
 /// # Errors
 /// Graphs that disagree about what they share, a cache whose group has no places, ops that the engine has no kernels for,
@@ -69,6 +70,15 @@ pub fn compile(
         simple.push((*kind, g, sizes(*kind, &rows, &logit_rows, slots)));
     }
 
+    simple.retain(|(kind, g, sizes)| match left_out(*kind, (g, sizes), caps, registry) {
+        None => true,
+        Some(reason) => {
+            let text = format!("left out, the host does its work: {reason}");
+            report.add(Report::line("compile", kind.to_string(), text));
+            false
+        }
+    });
+
     let all: Vec<Buckets> = simple.iter().map(|(_, g, sizes)| (g, &sizes[..])).collect();
     let (selection, selected) = select(&all, caps, registry)?;
     report.add(selected);
@@ -93,6 +103,12 @@ pub fn compile(
         plans.push((*kind, of_kind));
     }
     Ok(Compiled { interface: selection.interface().clone(), plans, report, rows, logit_rows, slots })
+}
+
+/// Why the engine has no kernels for a graph that a step can do without: where no graph selects tokens, the host does.
+fn left_out(kind: Kind, graph: Buckets, caps: &Caps, registry: &Registry) -> Option<Error> {
+    let without = || select(&[graph], caps, registry).err().filter(|error| matches!(error, Error::Unserved { .. }));
+    (kind.part == Part::Select).then(without).flatten()
 }
 
 /// Runs passes in order. In tests and debug builds the graph is verified after each pass, and a fault is a bug of the
@@ -176,6 +192,11 @@ impl Compiled {
     /// The plans of a kind, one a bucket, ascending.
     pub fn plans(&self, kind: Kind) -> &[Plan] {
         self.plans.iter().find(|(k, _)| *k == kind).map_or(&[], |(_, plans)| plans)
+    }
+
+    /// The results of a step that decodes: tokens, or logits if the engine has no kernels that draw.
+    pub fn decodes(&self) -> Wants {
+        if self.plans(Kind::SELECT).is_empty() { Wants::LOGITS } else { Wants::TOKENS }
     }
 
     /// The changes that the passes made.

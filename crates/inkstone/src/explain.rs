@@ -108,7 +108,7 @@ impl Model {
         let compiled = self.generator().compiled();
         let most = compiled.largest();
         let (rows, logit_rows, room, wants) = match phase {
-            Phase::Decode(n) => (n, n, most.rows.min(most.logit_rows), Wants::TOKENS),
+            Phase::Decode(n) => (n, n, most.rows.min(most.logit_rows), compiled.decodes()),
             Phase::Prefill(n) => (n, 0, most.rows, Wants::CHUNK),
         };
         if rows == 0 || rows > room {

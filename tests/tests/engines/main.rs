@@ -9,6 +9,7 @@ mod cpu;
 mod devices;
 mod entry_points;
 mod fusion;
+mod host_draws;
 mod hostile_files;
 mod invariance;
 mod lists;

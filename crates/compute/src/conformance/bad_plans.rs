@@ -78,7 +78,7 @@ fn result(step: &mut Step, change: impl Fn(&mut Type)) {
 pub(super) fn run(engine: &dyn Engine) -> CaseResult {
     let mut kernels = Vec::new();
     let outcome = refuses(engine, &mut kernels).err().map_or(Outcome::Passed, Stop::outcome);
-    CaseResult { case: NAME.to_owned(), kernels: kernels.join(", "), seed: 0, outcome }
+    CaseResult { case: NAME.to_owned(), kernels: kernels.join(", "), seed: 0, host: 0, outcome }
 }
 
 fn refuses(engine: &dyn Engine, kernels: &mut Vec<String>) -> Result<(), Stop> {

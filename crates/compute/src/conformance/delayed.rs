@@ -6,6 +6,7 @@ use crate::kernel::Registry;
 use crate::plan::{Plan, WeightSlot};
 use crate::queue::{Back, KEPT, Queue, Ticket};
 use crate::{Error, Result};
+use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -185,6 +186,10 @@ impl Engine for Delayed {
     fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
         call(&self.shared, Call::Prepare)?;
         self.inner.prepare(plan, bind, exec)
+    }
+
+    fn draws(&self, chain: ChainRef) -> bool {
+        self.inner.draws(chain)
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

@@ -3,6 +3,7 @@
 //! no sequence shared a page, and all places that no copy names must stay unchanged.
 
 use super::histories::penalties;
+use super::host::settle_records;
 use super::plan::PlanBuilder;
 use super::rig::{Definition, MadeWeights, Rig};
 use super::scenes::{Composer, moved};
@@ -48,13 +49,16 @@ const HEADS: usize = 2;
 const CHUNK: usize = 4;
 const VOCABULARY: usize = 40;
 const LOGITS: Type = Type::f32(Dim::LogitRows, VOCABULARY);
+/// The first state of a scene.
+const CARRY: Region = Region::State(0);
 
 pub(super) fn run(engine: &dyn Engine, scene: &Scene) -> CaseResult {
     let seed = Random::seed(scene.name);
     let mut kernels = Vec::new();
-    let played = play(engine, scene, Random::new(seed), &mut kernels);
+    let mut host = 0;
+    let played = play(engine, scene, Random::new(seed), &mut kernels, &mut host);
     let outcome = played.err().map_or(Outcome::Passed, Stop::outcome);
-    CaseResult { case: scene.name.to_owned(), kernels: kernels.join(", "), seed, outcome }
+    CaseResult { case: scene.name.to_owned(), kernels: kernels.join(", "), seed, host, outcome }
 }
 
 impl Scene {
@@ -172,9 +176,17 @@ struct Play<'a> {
     free: [std::vec::IntoIter<u32>; USED],
     random: Random,
     steps: usize,
+    /// Draws that the engine left to the host.
+    host: usize,
 }
 
-fn play(engine: &dyn Engine, scene: &Scene, mut random: Random, kernels: &mut Vec<String>) -> Result<(), Stop> {
+fn play(
+    engine: &dyn Engine,
+    scene: &Scene,
+    mut random: Random,
+    kernels: &mut Vec<String>,
+    host: &mut usize,
+) -> Result<(), Stop> {
     let (caps, most, page) = (engine.caps(), SEQUENCES * CHUNK, scene.page);
     let (Some(rows), Some(logit_rows)) = (bucket(&caps.rows, most), bucket(&caps.logit_rows, most)) else {
         return Err(Stop::Skipped(format!("{most} rows are more than the largest bucket")));
@@ -211,6 +223,7 @@ fn play(engine: &dyn Engine, scene: &Scene, mut random: Random, kernels: &mut Ve
     play.admit(child)?;
     play.turn()?;
     play.turn()?;
+    *host = play.host;
     play.refuses()
 }
 
@@ -222,7 +235,7 @@ impl<'a> Play<'a> {
         let before = 3 * scene.page - 2 * CHUNK;
         let free = [0, 1].map(|group| scene.order(group, before / scene.page, &mut random).into_iter());
         let (rig, sequences) = (Rig::new(engine, &plan, &weights)?, vec![Sequence::default()]);
-        let mut play = Play { scene, plan, tolerance, rig, definition, sequences, free, random, steps: 0 };
+        let mut play = Play { scene, plan, tolerance, rig, definition, sequences, free, random, steps: 0, host: 0 };
         for (region, _) in play.states() {
             play.rig.write(region, &play.definition.memory[&region])?;
         }
@@ -238,14 +251,14 @@ impl<'a> Play<'a> {
 
     /// The tokens that a sequence has.
     fn length(&self, sequence: usize) -> usize {
-        let carry = self.definition.memory[&Region::State(0)].all::<u32>();
+        let carry = self.definition.memory[&CARRY].all::<u32>();
         carry[carry::word(carry::LENGTH, slot_of(sequence))] as usize
     }
 
     fn set_length(&mut self, sequence: usize, length: usize) -> Result<(), Stop> {
-        let carry = self.definition.memory.get_mut(&Region::State(0)).expect("the first state");
+        let carry = self.definition.memory.get_mut(&CARRY).expect("the first state");
         carry.all_mut::<u32>()[carry::word(carry::LENGTH, slot_of(sequence))] = length as u32;
-        self.rig.write(Region::State(0), carry)?;
+        self.rig.write(CARRY, carry)?;
         self.grow();
         Ok(())
     }
@@ -331,8 +344,10 @@ impl<'a> Play<'a> {
         let logits = self.random.array(&LOGITS, &sizes);
         self.rig.write(Region::Port(Port::LOGITS), &logits)?;
         self.definition.memory.insert(Region::Port(Port::LOGITS), logits);
+        let carry = self.definition.memory[&CARRY].clone();
         self.definition.run(&self.plan, &view);
         self.rig.submit(&words)?;
+        let drawn = self.settle(carry, &view)?;
         let (states, others) = self.tolerance;
         let ports = self.plan.interface.ports.iter().map(|(port, ty)| (Region::Port(*port), *ty, others));
         let all = self.states().into_iter().map(|(region, ty)| (region, ty, states)).chain(ports);
@@ -342,9 +357,33 @@ impl<'a> Play<'a> {
                 return Err(Stop::Failed(format!("step {}, {region}: {fault}", self.steps)));
             }
         }
+        if let Some(carry) = drawn {
+            self.rig.write(CARRY, &carry)?;
+            self.definition.memory.insert(CARRY, carry);
+        }
         self.steps += 1;
         self.grow();
         self.remember()
+    }
+
+    /// Where the engine left draws to the host, its carry must be what its own records make of the carry before. Returns the
+    /// carry that the host puts in its place, with all draws.
+    fn settle(&mut self, mut carry: Array, view: &StepView) -> Result<Option<Array>, Stop> {
+        let records = Region::Port(Port::RECORDS);
+        let mut found = self.rig.read(records, &RECORDS, &view.sizes(self.scene.slots()))?;
+        let left = found.clone();
+        let host = settle_records(&self.definition.memory[&records], &mut found);
+        if host == 0 {
+            return Ok(None);
+        }
+        if let Some(fault) = difference(&self.definition.memory[&records], &found, 0.0) {
+            return Err(Stop::Failed(format!("step {}, {records}: {fault}", self.steps)));
+        }
+        self.host += host;
+        carry::advance(view, carry.all_mut());
+        carry::accept(view, left.all(), carry.all_mut());
+        self.definition.memory.insert(records, left);
+        Ok(self.definition.memory.insert(CARRY, carry))
     }
 
     /// Each sequence has at each position what was written there, by itself or before it began. Adds new positions.

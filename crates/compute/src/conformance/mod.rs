@@ -17,6 +17,7 @@ mod cases;
 mod delayed;
 mod forks;
 mod histories;
+mod host;
 pub(crate) mod plan;
 mod queue;
 mod regions;
@@ -65,6 +66,8 @@ pub struct CaseResult {
     pub kernels: String,
     /// The seed of its values.
     pub seed: u64,
+    /// Draws that the kernels left to the host. They count as passed.
+    pub host: usize,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -108,6 +111,11 @@ impl Report {
         self.results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_)))
     }
 
+    /// Draws that the kernels left to the host.
+    pub fn host(&self) -> usize {
+        self.results.iter().map(|r| r.host).sum()
+    }
+
     /// Cases that the engine has no kernel for.
     pub fn skipped(&self) -> impl Iterator<Item = &CaseResult> {
         self.results.iter().filter(|r| matches!(r.outcome, Outcome::Skipped(_)))
@@ -119,14 +127,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let (failed, skipped) = (self.failed().count(), self.skipped().count());
         let passed = self.results.len() - failed - skipped;
-        writeln!(f, "engine {}: {passed} passed, {failed} failed, {skipped} skipped", self.engine)?;
+        write!(f, "engine {}: {passed} passed, {failed} failed, {skipped} skipped", self.engine)?;
+        match self.host() {
+            0 => writeln!(f)?,
+            host => writeln!(f, ", {host} draws left to the host")?,
+        }
         self.failed().chain(self.skipped()).try_for_each(|r| writeln!(f, "  {r}"))
     }
 }
 
 impl fmt::Display for CaseResult {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let CaseResult { case, kernels, seed, outcome } = self;
+        let CaseResult { case, kernels, seed, outcome, .. } = self;
         match outcome {
             Outcome::Passed => write!(f, "passed: {case} by {kernels}"),
             Outcome::Failed(fault) => write!(f, "failed: {case} by {kernels} (seed {seed:#x}): {fault}"),

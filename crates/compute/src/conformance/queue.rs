@@ -24,7 +24,7 @@ pub(super) fn results(engine: &dyn Engine) -> impl Iterator<Item = CaseResult> {
         let mut kernels = Vec::new();
         let outcome = Bench::new(engine, &mut kernels).and_then(|mut bench| check(&mut bench));
         let outcome = outcome.err().map_or(Outcome::Passed, Stop::outcome);
-        CaseResult { case: format!("queue, {name}"), kernels: kernels.join(", "), seed: 0, outcome }
+        CaseResult { case: format!("queue, {name}"), kernels: kernels.join(", "), seed: 0, host: 0, outcome }
     })
 }
 

@@ -73,7 +73,7 @@ pub(super) fn run(engine: &dyn Engine, scene: &Scene) -> CaseResult {
     let mut kernels = Vec::new();
     let played = play(engine, scene, &mut Random::new(seed), &mut kernels);
     let outcome = played.err().map_or(Outcome::Passed, Stop::outcome);
-    CaseResult { case: format!("steps, {}", scene.name), kernels: kernels.join(", "), seed, outcome }
+    CaseResult { case: format!("steps, {}", scene.name), kernels: kernels.join(", "), seed, host: 0, outcome }
 }
 
 impl Scene {
@@ -324,7 +324,11 @@ fn slot_of(sequence: usize) -> usize {
 }
 
 fn record(random: &mut Random) -> u32 {
-    if random.below(30) == 0 { Record::NanLogits.encode() } else { random.below(VOCABULARY) as u32 }
+    match random.below(30) {
+        0 => Record::NanLogits.encode(),
+        1 => Record::Host.encode(),
+        _ => random.below(VOCABULARY) as u32,
+    }
 }
 
 /// Some of the sequences, in some order, with a chunk of a prompt or the token that they drew last.

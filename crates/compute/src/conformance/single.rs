@@ -2,6 +2,7 @@
 //! op may be a region; then a second plan has a step for each of its members.
 
 use super::cases::{Case, Operand};
+use super::host::settle;
 use super::plan::{How, Place, PlanBuilder};
 use super::rig::{MadeWeights, Rig};
 use super::values::{Random, difference};
@@ -30,7 +31,10 @@ const SEQUENCES: usize = 3;
 pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
     let name = case.name();
     let seed = Random::seed(&name);
-    let result = |kernels: &str, outcome| CaseResult { case: name.clone(), kernels: kernels.to_owned(), seed, outcome };
+    let result = |kernels: &str, outcome| {
+        let (case, kernels) = (name.clone(), kernels.to_owned());
+        CaseResult { case, kernels, seed, host: 0, outcome }
+    };
     let Some(bucket) = sizes(engine, case.rows) else {
         let most = engine.caps().rows.iter().max().copied().unwrap_or(0);
         return vec![result("", Outcome::Skipped(format!("{} rows > {most}", case.rows)))];
@@ -51,7 +55,8 @@ pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
     let by_kernel = found.iter().map(|(kernel, layout)| {
         let who = if matrices { format!("{} in {layout}", kernel.name) } else { kernel.name.to_owned() };
         let asked = Asked { engine, case, kernel, layout: *layout, bucket, seed };
-        let compared = asked.results().and_then(|results| {
+        let mut host = 0;
+        let compared = asked.results(&mut host).and_then(|results| {
             let numerics = kernel.numerics;
             match firsts.iter().find(|(n, ..)| *n == numerics && !matches!(case.op, Op::Region(_))) {
                 Some((_, first, wanted)) => equal(first, wanted, &results),
@@ -61,7 +66,7 @@ pub(super) fn run(engine: &dyn Engine, case: &Case) -> Vec<CaseResult> {
                 }
             }
         });
-        result(&who, compared.err().map_or(Outcome::Passed, Stop::outcome))
+        CaseResult { host, ..result(&who, compared.err().map_or(Outcome::Passed, Stop::outcome)) }
     });
     by_kernel.collect()
 }
@@ -104,13 +109,15 @@ struct Setup {
 
 impl Asked<'_> {
     /// The results of the kernel for the case. They must be within the tolerance of the definition; the results of a
-    /// region must have the bits of the kernels of its members.
-    fn results(&self) -> Result<Vec<Array>, Stop> {
+    /// region must have the bits of the kernels of its members. Counts the draws that the kernel leaves to the host, whose
+    /// results are the definition's.
+    fn results(&self, host: &mut usize) -> Result<Vec<Array>, Stop> {
         let setup = self.setup()?;
         let (words, values) = (setup.words.clone(), setup.values.clone());
         let body = alone(&self.case.op, &setup.places)?;
-        let found = setup.run(self, &body, &[self.kernel])?;
+        let mut found = setup.run(self, &body, &[self.kernel])?;
         let expected = self.case.op.eval(&StepView::new(&words)?, values);
+        *host += settle(&self.case.op, &expected, &mut found);
         let tolerance = stepwise::bound(self.kernel);
         for (expected, found) in expected.iter().zip(&found) {
             let rounding = if tolerance > 0.0 { rounding(expected.dtype()) } else { 0.0 };

@@ -5,7 +5,8 @@ use crate::{
 };
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
-use inkstone_tensor::step::{PageCopy, StepView};
+use inkstone_tensor::step::record::Record;
+use inkstone_tensor::step::{NONE, PageCopy, StepView};
 use inkstone_tensor::{Array, Progress, WeightSource};
 use std::sync::Arc;
 
@@ -283,4 +284,32 @@ fn plans_that_are_not_checked_are_found() {
         assert!(fault.contains(what), "{fault}");
     }
     assert_eq!(bad_plans::run(&engine(&[])).outcome, Outcome::Passed);
+}
+
+#[test]
+fn draws_that_are_left_to_the_host_pass_and_are_counted() {
+    let kernel = outside(Pattern::Named("sample"), |op, step, ins| {
+        let mut outs = op.eval(step, ins);
+        let drawn = outs[0].all_mut::<u32>().iter_mut().filter(|record| **record != NONE);
+        drawn.step_by(2).for_each(|record| *record = Record::Host.encode());
+        outs
+    });
+    let report = run_some(&engine(&[kernel]), |op| op.name() == "sample");
+    assert!(report.passed(), "{report}");
+    let by = |r: &&CaseResult| r.kernels.contains("outside") && r.host > 0;
+    for case in ["sample", "draws by histories", "forks"] {
+        assert!(report.results.iter().filter(by).any(|r| r.case.starts_with(case)), "{case}: {report}");
+    }
+    let host = report.host();
+    assert!(report.to_string().contains(&format!("skipped, {host} draws left to the host")), "{report}");
+}
+
+#[test]
+fn a_draw_left_to_the_host_where_there_is_none_is_found() {
+    // Every case of sampling has draws, and only the rows of a step without a chain have none.
+    let expected = Array::from_u32(1, vec![NONE, 3, Record::NanLogits.encode(), 5]);
+    let mut found = Array::from_u32(1, vec![Record::Host.encode(); 4]);
+    assert_eq!(host::settle_records(&expected, &mut found), 3);
+    let left = Record::Host.encode();
+    assert_eq!(found.all::<u32>(), [left, 3, Record::NanLogits.encode(), 5], "the first row draws nothing");
 }

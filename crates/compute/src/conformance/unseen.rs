@@ -40,7 +40,7 @@ pub(super) fn run(engine: &dyn Engine) -> Vec<CaseResult> {
         let seed = Random::seed(&case);
         let looked = look(engine, kernel, &op, dtype, sizes, &mut Random::new(seed));
         let outcome = looked.err().map_or(Outcome::Passed, Stop::outcome);
-        CaseResult { case, kernels: kernel.name.to_owned(), seed, outcome }
+        CaseResult { case, kernels: kernel.name.to_owned(), seed, host: 0, outcome }
     });
     result.collect()
 }

@@ -1,7 +1,7 @@
 //! Each call of the engine fails once, or from then on, while two sequences run and one waits: what ends with an error
 //! keeps what it had, everything else has the outcome that it has alone, and memory and pages are back.
 
-use crate::rig::{BOS, BUDGET, Outcome, Reader, Request, Setup};
+use crate::rig::{BOS, BUDGET, Leaves, Outcome, Reader, Request, Setup};
 use inkstone_compute::conformance::{Call, Delayed, Fault};
 use inkstone_compute::{Engine, Usage};
 use inkstone_generate::{FinishReason, Generator, Options};
@@ -13,6 +13,22 @@ const CALLS: usize = 40;
 
 fn setup() -> Setup {
     Setup { sequences: 2, chunk: 4, ..Setup::default() }
+}
+
+/// A setup with the outcomes of the requests.
+struct Case {
+    setup: Setup,
+    wanted: Vec<Outcome>,
+}
+
+/// Draws of the device, of the host, and of the host after the device has tried some.
+fn cases() -> [Case; 3] {
+    let whole = requests().iter().map(|request| request.outcome(setup().context)).collect();
+    let drawing = Setup { samples: true, attention: Some(2), ..setup() };
+    let alone = drawing.generator();
+    let drawn: Vec<Outcome> = requests().iter().map(|request| request.reply(&alone)).collect();
+    let by_host = |leaves| Case { setup: Setup { leaves, ..drawing.clone() }, wanted: drawn.clone() };
+    [Case { setup: setup(), wanted: whole }, by_host(Leaves::EveryChain), by_host(Leaves::Some)]
 }
 
 /// A long prompt, of which some steps draw nothing, a short one with scores, and one that waits.
@@ -48,49 +64,52 @@ fn run(generator: &Generator) -> Vec<Found> {
 }
 
 /// Opens the model behind a fault and runs the requests. `None` if it can't be opened.
-fn with_fault(inner: &Arc<dyn Engine>, ahead: usize, seed: u64, fault: Fault) -> Option<Vec<Found>> {
+fn with_fault(case: &Case, inner: &Arc<dyn Engine>, ahead: usize, seed: u64, fault: Fault) -> Option<Vec<Found>> {
     let engine = Arc::new(Delayed::new(inner.clone(), ahead, seed));
     engine.inject(Some(fault));
-    let opened = catch_unwind(AssertUnwindSafe(|| setup().open(engine, Options::default())));
+    let opened = catch_unwind(AssertUnwindSafe(|| case.setup.open(engine, Options::default())));
     let generator = opened.ok()?.ok()?;
     let found = run(&generator);
     let (free, all) = generator.pages();
     assert_eq!(free, all, "pages that nobody has, with {fault:?}");
     if !fault.lasts {
         // Nothing is found in the cache that was never computed.
-        for request in requests() {
+        for (request, wanted) in requests().iter().zip(&case.wanted) {
             let again = request.stream(&generator).rest();
-            assert_eq!(again, request.outcome(setup().context), "again after {fault:?}");
+            assert_eq!(&again, wanted, "again after {fault:?}");
         }
     }
     Some(found)
 }
 
 fn every_call_fails(call: Call) {
-    let (inner, index) = (setup().engine(), Call::ALL.iter().position(|c| *c == call).unwrap());
+    cases().iter().for_each(|case| every_call_of_a_case_fails(case, call));
+}
+
+fn every_call_of_a_case_fails(case: &Case, call: Call) {
+    let (inner, index) = (case.setup.engine(), Call::ALL.iter().position(|c| *c == call).unwrap());
     for ahead in [1, 3] {
         let whole = Arc::new(Delayed::new(inner.clone(), ahead, 1));
-        run(&setup().open(whole.clone(), Options::default()).unwrap());
+        run(&case.setup.open(whole.clone(), Options::default()).unwrap());
         let calls = whole.counts().calls[index];
         assert!(calls > 0, "no {call:?}");
         let faults = (0..calls)
             .flat_map(|after| [(false, false), (true, false), (false, true), (true, true)].map(|f| (after, f)));
         for (after, (lasts, panics)) in faults {
             let fault = Fault { call, after, lasts, panics };
-            let found = with_fault(&inner, ahead, after + 2, fault);
+            let found = with_fault(case, &inner, ahead, after + 2, fault);
             let all = inner.alloc(BUDGET, Usage::Port);
             drop(all.unwrap_or_else(|error| panic!("memory that nobody has, with {fault:?}: {error}")));
-            check(&found.unwrap_or_default(), fault, ahead);
+            check(case, &found.unwrap_or_default(), fault, ahead);
         }
     }
 }
 
-fn check(found: &[Found], fault: Fault, ahead: usize) {
-    let what = format!("{fault:?} with {ahead} steps under way");
-    for (found, request) in found.iter().zip(requests()) {
-        let whole = request.outcome(setup().context);
+fn check(case: &Case, found: &[Found], fault: Fault, ahead: usize) {
+    let what = format!("{fault:?} with {ahead} steps under way, {:?} left to the host", case.setup.leaves);
+    for ((found, request), whole) in found.iter().zip(requests()).zip(&case.wanted) {
         match &found.error {
-            None => assert_eq!(found.outcome, whole, "{what}"),
+            None => assert_eq!(&found.outcome, whole, "{what}"),
             Some(error) => {
                 let drawn = &whole.ids[..found.outcome.ids.len().min(whole.ids.len())];
                 assert_eq!(found.outcome, request.cut(drawn, FinishReason::Error), "{what}");

@@ -6,6 +6,7 @@ mod beams;
 mod callbacks;
 mod ends;
 mod failures;
+mod host;
 mod inbox;
 mod lists;
 mod options;

@@ -1,11 +1,11 @@
 //! Plans do what graphs mean: bit for bit, over ragged steps, with made-up engines.
 
 use crate::common::*;
-use inkstone_compute::Caps;
+use inkstone_compute::{Caps, Kernel, Pattern, Registry};
 use inkstone_graph::{Compiled, Error, Graph, Kind, Tracer, Wants, compile};
 use inkstone_tensor::{DType, Slots};
 
-fn compiled(graphs: &[(Kind, Graph)], registry: &inkstone_compute::Registry) -> Result<Compiled, Error> {
+fn compiled(graphs: &[(Kind, Graph)], registry: &Registry) -> Result<Compiled, Error> {
     compile(graphs, &Caps::made_up("made-up"), registry, SLOTS, &[])
 }
 
@@ -165,4 +165,57 @@ fn text_forms() {
     let fast = compiled(&graphs, &fast()).unwrap();
     insta::assert_snapshot!("plan_fast", fast.step(5, 2, &Wants::TOKENS.kinds()).unwrap());
     insta::assert_snapshot!("report_fast", fast.report());
+}
+
+/// The registry of the reference engine without a kernel for an op.
+fn without(op: &str) -> Registry {
+    const OPS: [&str; 17] = [
+        "begin_step",
+        "history_write",
+        "embed",
+        "rms_norm",
+        "linear",
+        "rope",
+        "kv_write",
+        "attend",
+        "map",
+        "quantize",
+        "advance",
+        "gather_rows",
+        "accept",
+        "sample",
+        "score",
+        "columns",
+        "kv_copy",
+    ];
+    let named = |name| Kernel { implements: Pattern::Named(name), ..eval() };
+    let kernels = OPS.into_iter().filter(|name| *name != op).map(named).collect();
+    Registry { kernels, ..reference() }
+}
+
+#[test]
+fn selections_without_kernels_are_left_out_with_a_note() {
+    let graphs = llama(&Tensors::llama(DType::F32, true)).unwrap();
+    let whole = compiled(&graphs, &without("")).unwrap();
+    assert!(!whole.plans(Kind::SELECT).is_empty() && !whole.plans(Kind::SELECT_SCORED).is_empty());
+    assert!(!whole.report().to_string().contains("left out"));
+    for (op, left) in [("score", vec![Kind::SELECT_SCORED]), ("sample", vec![Kind::SELECT, Kind::SELECT_SCORED])] {
+        let compiled = compiled(&graphs, &without(op)).unwrap();
+        for (kind, _) in &graphs {
+            assert_eq!(compiled.plans(*kind).is_empty(), left.contains(kind), "{kind} without {op}");
+        }
+        let notes = compiled.report().to_string();
+        let notes: Vec<&str> = notes.lines().filter(|line| line.starts_with("compile")).collect();
+        assert_eq!(notes.len(), left.len(), "{notes:?}");
+        let text = format!("left out, the host does its work: {op}: no layout and numerics of engine reference");
+        assert!(notes.iter().all(|note| note.contains(&text)), "{notes:?}");
+        // The other plans and what they share are the same.
+        let parts: Vec<_> = graphs.iter().filter(|(kind, _)| !left.contains(kind)).cloned().collect();
+        assert_eq!(compiled.interface(), self::compiled(&parts, &without("")).unwrap().interface());
+        assert!(compiled.step(1, 1, &Wants::LOGITS.kinds()).is_ok());
+        assert!(compiled.step(1, 1, &Wants::SCORES.kinds()).is_err());
+    }
+    // A graph that a step can't do without is refused.
+    let error = compiled(&graphs, &without("gather_rows")).unwrap_err().to_string();
+    assert!(error.starts_with("gather_rows: no layout and numerics of engine reference"), "{error}");
 }

@@ -1,7 +1,7 @@
 use super::history_write::HISTORY;
 use super::one;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
-use crate::sampling::{Workspace, sample_in};
+use crate::sampling::Workspace;
 use crate::step::record::Record;
 use crate::step::{self, RECORDS, ROWS, Row, Sampler, StepView};
 use crate::{Array, Dim, NoMemory, Sizes, Type};
@@ -84,8 +84,6 @@ impl Sample {
             ids.extend_from_slice(&history[place..place + tokens]);
             at += tokens;
         }
-        let generated_from = sampler.generated_from.saturating_sub(reads.start);
-        let draw = sampler.draw_after(position);
-        sample_in(workspace, logits, ids, generated_from, sampler.chain, draw).map_or_else(Record::from, Record::Token)
+        sampler.draw(workspace, logits, ids, position)
     }
 }

@@ -93,6 +93,7 @@ pub fn accept(step: &StepView, records: &[u32], carry: &mut [u32]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Record;
     use super::super::{LAST, LogitWish, SeqStep, StepBuffer};
     use super::*;
 
@@ -147,6 +148,14 @@ mod tests {
         assert_eq!([3, 7, 1].map(|slot| carry[word(LEFT, slot)]), [4, 5, 4], "rows that draw nothing cost nothing");
         assert_eq!([3, 7, 1, 0].map(|slot| carry[word(RING, slot)]), [42, NONE, 43, NONE]);
         (1..5).for_each(|window| assert_eq!(accepted(window, [1, 2, 42, 4, 43]), carry, "windows of {window}"));
+    }
+
+    #[test]
+    fn a_draw_that_is_left_to_the_host_ends_the_sequence_and_keeps_the_token_before() {
+        let host = Record::Host.encode();
+        let carry = accepted(2, [0, 0, host, 0, host]);
+        assert_eq!([3, 1].map(|slot| (carry[word(DONE, slot)], carry[word(RING, slot)])), [(1, host); 2]);
+        assert_eq!([3, 1].map(|slot| (carry[word(TOKEN, slot)], carry[word(LEFT, slot)])), [(0, 4), (9, 4)]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ const NAN_LOGITS: u32 = u32::MAX - 1;
 const NO_MEMORY: u32 = u32::MAX - 2;
 /// The words of the sampling chain can't be read.
 const BAD_CHAIN: u32 = u32::MAX - 3;
+/// The candidates were closer than the error of the device's logits.
+const HOST: u32 = u32::MAX - 4;
 /// No token was left after the i-th of [`STAGES`]: this minus i.
 const EMPTY: u32 = u32::MAX - 16;
 
@@ -45,6 +47,9 @@ pub enum Record {
     NoMemory,
     /// The words of the sampling chain can't be read.
     BadChain,
+    /// The kernel can't decide: candidates are closer than its error bound. The host draws from the logits of the row, with
+    /// the same index. A kernel says so only where the definition has a token or a status.
+    Host,
 }
 
 impl Record {
@@ -55,6 +60,7 @@ impl Record {
             NONE => Record::None,
             NAN_LOGITS => Record::NanLogits,
             NO_MEMORY => Record::NoMemory,
+            HOST => Record::Host,
             empty if empty <= EMPTY => Record::Empty(STAGES.get((EMPTY - empty) as usize).copied().unwrap_or("draw")),
             _ => Record::BadChain,
         }
@@ -68,6 +74,7 @@ impl Record {
             Record::NanLogits => NAN_LOGITS,
             Record::NoMemory => NO_MEMORY,
             Record::BadChain => BAD_CHAIN,
+            Record::Host => HOST,
             Record::Empty(stage) => EMPTY - STAGES.iter().position(|s| *s == stage).unwrap_or(STAGES.len() - 1) as u32,
         }
     }
@@ -94,7 +101,7 @@ mod tests {
         let stages = STAGES.iter().map(|s| Record::Empty(s));
         let others =
             [Record::Token(0), Record::Token(TOKENS_END - 1), Record::None, Record::NanLogits, Record::NoMemory];
-        for record in stages.chain(others).chain([Record::BadChain]) {
+        for record in stages.chain(others).chain([Record::BadChain, Record::Host]) {
             assert_eq!(Record::decode(record.encode()), record);
         }
     }

@@ -1,6 +1,7 @@
 //! How a sequence draws, in the words of a step buffer: seed, where its generated text begins, and its chain.
 
-use crate::sampling::{Chain, ChainError, ChainRef, Draw};
+use super::record::Record;
+use crate::sampling::{Chain, ChainError, ChainRef, Draw, Workspace, sample_in};
 use std::ops::Range;
 
 /// Words before the chain.
@@ -47,5 +48,13 @@ impl<'a> Sampler<'a> {
     /// The draw of the token that follows a row at this position.
     pub fn draw_after(&self, position: usize) -> Draw {
         Draw { seed: self.seed, index: (position + 1).saturating_sub(self.generated_from) as u64 }
+    }
+
+    /// The record of a row at this position with these logits: the token drawn, or a status. `read` are the tokens at the
+    /// positions of [`Sampler::reads`].
+    pub fn draw(&self, workspace: &mut Workspace, logits: &[f32], read: &[u32], position: usize) -> Record {
+        let generated_from = self.generated_from.saturating_sub(self.reads(position).start);
+        let draw = self.draw_after(position);
+        sample_in(workspace, logits, read, generated_from, self.chain, draw).map_or_else(Record::from, Record::Token)
     }
 }

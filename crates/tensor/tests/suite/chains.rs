@@ -229,6 +229,9 @@ fn a_draw_over_pages_is_the_draw_over_the_whole_text() {
         let wanted = sample(&logits, &text, generated_from, &chain, draw).map_or_else(Record::from, Record::Token);
         assert_eq!(found.encode(), wanted.encode(), "round {round}: {chain}, {text:?} from {generated_from}");
         assert!(ids.len() <= text.len());
+        // The host draws from the tokens that it has.
+        let read = &text[sampler.reads(text.len() - 1)];
+        assert_eq!(sampler.draw(&mut row, &logits, read, text.len() - 1), wanted, "round {round}: {chain}");
     }
     // The stages of a usual chain read nothing.
     let chain = Chain(vec![Stage::Temperature(0.8), Stage::TopK(40), Stage::TopP(0.95), Stage::MinP(0.05)]);

@@ -1,10 +1,12 @@
 //! An engine with other buckets, whose plans can have times, and whose steps can be held up.
 
+use super::{Leaves, Setup};
 use inkstone_compute::conformance::Call;
 use inkstone_compute::{
     Back, Bindings, Buffer, Caps, Engine, Error, Exec, Executable, Plan, Queue, Registry, Result, Ticket, Usage,
     WeightSlot, Weights,
 };
+use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,6 +16,8 @@ use std::time::Duration;
 pub struct Wrapped {
     inner: Arc<dyn Engine>,
     caps: Caps,
+    registry: Registry,
+    leaves: Leaves,
     timed: bool,
     gate: Gate,
 }
@@ -80,11 +84,12 @@ impl Drop for Closed<'_> {
 }
 
 impl Wrapped {
-    /// With `timed` its plans say that their steps took no time: only then has a generator a profile.
-    pub fn new(inner: Arc<dyn Engine>, rows: Vec<usize>, logit_rows: Vec<usize>, timed: bool) -> Wrapped {
+    /// With `timed` of a setup its plans say that their steps took no time: only then has a generator a profile.
+    pub fn new(inner: Arc<dyn Engine>, setup: &Setup) -> Wrapped {
         let mut caps = inner.caps().clone();
-        (caps.rows, caps.logit_rows) = (rows, logit_rows);
-        Wrapped { inner, caps, timed, gate: Gate::default() }
+        (caps.rows, caps.logit_rows) = (setup.rows.clone(), setup.logit_rows.clone());
+        let (registry, leaves) = (setup.leaves.registry(inner.registry()), setup.leaves);
+        Wrapped { inner, caps, registry, leaves, timed: setup.timed, gate: Gate::default() }
     }
 
     /// The gate of its queues.
@@ -98,7 +103,10 @@ impl Engine for Wrapped {
         &self.caps
     }
     fn registry(&self) -> &Registry {
-        self.inner.registry()
+        &self.registry
+    }
+    fn draws(&self, chain: ChainRef) -> bool {
+        self.leaves.draws(chain)
     }
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
         self.inner.alloc(bytes, usage)

@@ -5,6 +5,7 @@
 mod attention;
 mod engine;
 mod hash;
+mod leaves;
 mod model;
 mod outcome;
 mod plain_search;
@@ -12,6 +13,7 @@ mod rng;
 
 pub use engine::Gate;
 pub use hash::{fails, next_token};
+pub use leaves::Leaves;
 pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, logit};
 pub use outcome::{Outcome, Reader, Request};
 pub use plain_search::PlainSearch;

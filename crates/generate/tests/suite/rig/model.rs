@@ -1,5 +1,6 @@
 //! The model: a file with a vocabulary and weights, whose graphs are replaced by shorter ones.
 
+use super::Leaves;
 use super::engine::Wrapped;
 use super::{attention, hash};
 use inkstone_compute::conformance::Delayed;
@@ -88,6 +89,10 @@ pub struct Setup {
     pub ahead: usize,
     /// Draws come from the definition of `sample`, not from the hash.
     pub samples: bool,
+    /// What the engine leaves to the host, which draws by the definition.
+    pub leaves: Leaves,
+    /// Logits behind this token are NaN, in a layer with attention.
+    pub nan: Option<u32>,
     /// The whole graphs of a layer with attention, whose weights have this seed, instead of the shorter ones.
     pub attention: Option<u64>,
     /// The formats of the caches of this layer.
@@ -111,6 +116,8 @@ impl Default for Setup {
             timed: false,
             ahead: std::env::var(AHEAD).ok().and_then(|ahead| ahead.parse().ok()).unwrap_or(0),
             samples: false,
+            leaves: Leaves::Nothing,
+            nan: None,
             attention: None,
             kv: KvFormats::default(),
             file: Options::default(),
@@ -130,8 +137,11 @@ impl Setup {
         if !self.samples {
             options = options.with_kernel(hash::kernel());
         }
+        if let Some(kernel) = self.leaves.kernel() {
+            options = options.with_kernel(kernel);
+        }
         let engine: Arc<dyn Engine> = Engines::reference().open("reference", &options).expect("an engine");
-        Arc::new(Wrapped::new(engine, self.rows.clone(), self.logit_rows.clone(), self.timed))
+        Arc::new(Wrapped::new(engine, self))
     }
 
     /// A generator with these options of its own on an engine.
@@ -140,7 +150,7 @@ impl Setup {
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
         (config.cache, config.queue, config.prefix) = (self.cache, self.queue, self.prefix);
         config.file = self.file.clone();
-        let file = self.attention.map_or_else(file, attention::file);
+        let file = self.attention.map_or_else(file, |seed| attention::file(seed, self.nan));
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
         let graphs = match self.attention {
             Some(_) => ModelGraph::open(file, self.kv).expect("a sound model"),
