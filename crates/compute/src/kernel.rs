@@ -173,7 +173,7 @@ pub struct Query<'a> {
     pub members: &'a [(&'a str, Numerics)],
     /// Rows of the bucket.
     pub rows: usize,
-    /// Types of the operands.
+    /// Types of the operands. Before layouts are chosen, activations are not yet converted to the dtype of the kernel.
     pub ins: &'a [Type],
     /// Types of the results.
     pub outs: &'a [Type],

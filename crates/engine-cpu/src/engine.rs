@@ -41,7 +41,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::NoIsa`] if the machine lacks the instruction set; [`Error::KernelEntry`] if the entry of a custom
-    /// kernel is not an [`Entry`] or a [`Phased`].
+    /// kernel is not an [`Entry`](crate::Entry) or a [`Phased`](crate::Phased).
     pub fn new(options: &EngineOptions) -> Result<Cpu> {
         let sets = sets(options.isa.as_deref())?;
         options.kernels.iter().try_for_each(|kernel| Code::of(kernel).map(drop))?;

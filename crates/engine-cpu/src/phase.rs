@@ -13,8 +13,8 @@ use std::ops::Range;
 /// Sections begin at multiples of so many words: at cache lines.
 const ALIGN: usize = 16;
 
-/// The code of a kernel with a first phase: an entry as [`Entry`] is one, for kernels that may have one. Whether a step
-/// has a first phase is decided by [`Kernel::work`](inkstone_compute::Kernel).
+/// The entry of a kernel whose steps may have a first phase, in place of an [`Entry`]. [`Kernel::work`](Kernel) decides
+/// which steps have one.
 #[derive(Clone, Copy)]
 pub struct Phased {
     /// How the scratch of a step is divided.

@@ -30,7 +30,8 @@ impl Touched {
     ) -> Vec<usize> {
         let mut before = Vec::new();
         // Weights are never written, so they order nothing.
-        let args = step.args.iter().filter(|a| !matches!(a.region, Region::Weight(_)) && !(first && a.write));
+        let args = step.args.iter().filter(|a| !matches!(a.region, Region::Weight(_)));
+        let args = args.filter(|a| !first || !a.write);
         let args = args.map(|a| (a.region, a.offset, a.offset.saturating_add(a.ty.bytes(bucket)), a.write));
         let scratch = (Region::Arena, step.scratch.start, step.scratch.end, true);
         for (region, start, end, write) in args.chain([scratch]).filter(|(_, start, end, _)| start < end) {
