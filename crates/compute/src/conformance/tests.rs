@@ -5,6 +5,7 @@ use crate::{
 };
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
+use inkstone_tensor::sampling::{Chain, ChainRef, Stage, StageRef};
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{NONE, PageCopy, StepView};
 use inkstone_tensor::{Array, Progress, WeightSource};
@@ -312,4 +313,46 @@ fn a_draw_left_to_the_host_where_there_is_none_is_found() {
     assert_eq!(host::settle_records(&expected, &mut found), 3);
     let left = Record::Host.encode();
     assert_eq!(found.all::<u32>(), [left, 3, Record::NanLogits.encode(), 5], "the first row draws nothing");
+}
+
+/// An engine that draws by no chain with a top-k.
+struct Refusing(Reference);
+
+impl Engine for Refusing {
+    fn caps(&self) -> &Caps {
+        self.0.caps()
+    }
+    fn registry(&self) -> &Registry {
+        self.0.registry()
+    }
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        self.0.alloc(bytes, usage)
+    }
+    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
+        self.0.load(source, weights, progress)
+    }
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        self.0.prepare(plan, bind, exec)
+    }
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        self.0.queue()
+    }
+    fn draws(&self, chain: ChainRef) -> bool {
+        !chain.into_iter().any(|stage| matches!(stage, StageRef::TopK(_)))
+    }
+}
+
+#[test]
+fn engines_around_another_one_draw_by_its_chains() {
+    let refusing: Arc<dyn Engine> = Arc::new(Refusing(engine(&[])));
+    let stepwise: Arc<dyn Engine> = Arc::new(Stepwise::new(refusing.clone()).unwrap());
+    let delayed = Arc::new(Delayed::new(refusing.clone(), 2, 1));
+    for engine in [refusing, stepwise, delayed] {
+        let draws = |stage| {
+            let mut words = Vec::new();
+            Chain(vec![stage]).encode(&mut words);
+            engine.draws(ChainRef::decode(&words).unwrap())
+        };
+        assert!(draws(Stage::TopP(0.5)) && !draws(Stage::TopK(3)));
+    }
 }

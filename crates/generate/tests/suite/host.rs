@@ -199,8 +199,15 @@ fn the_other_rows_of_a_step_go_on() {
         assert!(metrics.steps <= most, "{leaves:?}: {metrics:?}");
         assert_eq!(metrics.host_draws, if leaves == Leaves::Nothing { 0 } else { 60 }, "{leaves:?}");
     }
+    // The device goes on after a draw that it has left to the host.
+    let setup = Setup { leaves: Leaves::Some, ..setup(5) };
+    let generator = setup.generator();
+    let requests = [Request::new([BOS, 3].to_vec(), Options::default().seed(3).max_tokens(60).ignore_end(true))];
+    check(&generator, &requests, &wanted(&setup, &requests), &setup);
+    let draws = generator.metrics().host_draws;
+    assert!((5..40).contains(&draws), "{draws} of 60");
     // A sequence of the device has several steps under way, while one of the host has one.
-    let setup = Setup { leaves: Leaves::Chains, ahead: 4, ..setup(5) };
+    let setup = Setup { leaves: Leaves::Chains, ahead: 4, ..self::setup(5) };
     let by = |chain: Options| Request::new([BOS, 4].to_vec(), chain.seed(1).max_tokens(20).ignore_end(true));
     let chains = (1..10).map(|k| Options::default().top_k(k).temperature(0.7));
     let [host, device] = [1, 0].map(|draws| {
