@@ -1,8 +1,8 @@
 //! Devices that are described, not present, and models without weights: what would a device run?
 
 use inkstone::compute::{
-    Back, Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Plan, Queue, Registry, Result,
-    Ticket, Usage, WeightSlot, Weights,
+    Back, Bindings, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Plan, Queue, Result, Ticket, Usage,
+    WeightSlot, Weights,
 };
 use inkstone::gguf::{Metadata, TensorSpec, Writer};
 use inkstone::tensor::{DType, Progress, WeightSource};
@@ -142,29 +142,30 @@ fn nothing(bytes: u64) -> Buffer {
 }
 
 impl Engine for Described {
+    inkstone::compute::pass_on! { cpu: registry weight_bytes draws gauge }
+
     fn caps(&self) -> &Caps {
         &self.caps
     }
-    fn registry(&self) -> &Registry {
-        self.cpu.registry()
-    }
+
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
         self.note(&[(bytes, usage)]);
         Ok(nothing(bytes))
     }
+
     fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
         self.note(buffers);
         Ok(buffers.iter().map(|(bytes, _)| nothing(*bytes)).collect())
     }
-    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
-        self.cpu.weight_bytes(weights)
-    }
+
     fn load(&self, _from: &dyn WeightSource, _slots: &[WeightSlot], _told: &dyn Progress) -> Result<Weights> {
         Ok(Weights::new(Arc::new(()), 0))
     }
+
     fn prepare(&self, plan: Arc<Plan>, _bind: Bindings, _exec: Exec) -> Result<Arc<dyn Executable>> {
         Ok(Arc::new(OnPaper(plan)))
     }
+
     fn queue(&self) -> Result<Box<dyn Queue>> {
         Ok(Box::new(Idle))
     }

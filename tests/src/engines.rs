@@ -1,11 +1,8 @@
 //! Checks on every engine, and engines that only checks have.
 
 use inkstone::compute::conformance::Delayed;
-use inkstone::compute::{
-    Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Kernel, Pattern, Plan, Queue, Reference,
-    ReferenceKernel, Registry, Result, Usage, WeightSlot, Weights,
-};
-use inkstone::tensor::{DType, Progress, WeightSource};
+use inkstone::compute::{Caps, Engine, EngineOptions, Kernel, Pattern, Reference, ReferenceKernel};
+use inkstone::tensor::DType;
 use inkstone_engine_cpu::{Cpu, Q8, Set};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,23 +33,10 @@ struct Buckets {
 }
 
 impl Engine for Buckets {
+    inkstone::compute::pass_on! { inner: registry alloc alloc_all weight_bytes warm load prepare queue draws gauge }
+
     fn caps(&self) -> &Caps {
         &self.caps
-    }
-    fn registry(&self) -> &Registry {
-        self.inner.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(&self, from: &dyn WeightSource, slots: &[WeightSlot], told: &dyn Progress) -> Result<Weights> {
-        self.inner.load(from, slots, told)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
-        self.inner.prepare(plan, bind, exec)
-    }
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        self.inner.queue()
     }
 }
 

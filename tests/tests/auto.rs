@@ -1,7 +1,7 @@
 //! `auto` takes the next engine if one does not run the model. These engines are registered for the whole process, so these
 //! tests have a program of their own.
 
-use inkstone::compute::{self, Caps, Engine, EngineOptions, Error as ComputeError, Factory, Kernel, Registry};
+use inkstone::compute::{Engine, EngineOptions, Error as ComputeError, Factory, Kernel, Registry};
 use inkstone::{Error, Model, ModelOptions, Options, engines};
 use inkstone_tests::assets;
 use inkstone_tests::described::{Asked, Described};
@@ -26,33 +26,10 @@ impl Fewer {
 }
 
 impl Engine for Fewer {
-    fn caps(&self) -> &Caps {
-        self.inner.caps()
-    }
+    inkstone::compute::pass_on! { inner: caps alloc alloc_all weight_bytes warm load prepare queue draws gauge }
+
     fn registry(&self) -> &Registry {
         &self.registry
-    }
-    fn alloc(&self, bytes: u64, usage: compute::Usage) -> compute::Result<compute::Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(
-        &self,
-        from: &dyn inkstone::tensor::WeightSource,
-        slots: &[compute::WeightSlot],
-        told: &dyn inkstone::tensor::Progress,
-    ) -> compute::Result<compute::Weights> {
-        self.inner.load(from, slots, told)
-    }
-    fn prepare(
-        &self,
-        plan: Arc<compute::Plan>,
-        bind: compute::Bindings,
-        exec: compute::Exec,
-    ) -> compute::Result<Arc<dyn compute::Executable>> {
-        self.inner.prepare(plan, bind, exec)
-    }
-    fn queue(&self) -> compute::Result<Box<dyn compute::Queue>> {
-        self.inner.queue()
     }
 }
 

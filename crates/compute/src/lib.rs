@@ -27,12 +27,17 @@ mod error;
 mod gauge;
 mod indices;
 mod kernel;
+mod pass_on;
 mod plan;
 mod platform;
 mod queue;
 mod reference;
 mod tiles;
 mod weight;
+
+/// For [`pass_on!`].
+#[doc(hidden)]
+pub use inkstone_tensor as tensor;
 
 pub use backs::Backs;
 pub use budget::{Budget, Charge, WEIGHTS};

@@ -1,10 +1,6 @@
 //! Streams for tasks while a step is under way: nothing waits for it, and a dropped stream has no other.
 
-use inkstone::compute::{
-    self, Back, Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Plan, Queue, Registry, Ticket, Usage,
-    WeightSlot, Weights,
-};
-use inkstone::tensor::{Progress, WeightSource};
+use inkstone::compute::{self, Back, Buffer, Engine, EngineOptions, Executable, Queue, Ticket};
 use inkstone::{AsyncStream, Model, ModelOptions, Options, Piece, engines};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex};
@@ -58,21 +54,8 @@ struct Gated {
 }
 
 impl Engine for Gated {
-    fn caps(&self) -> &Caps {
-        self.inner.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.inner.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> compute::Result<Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(&self, from: &dyn WeightSource, slots: &[WeightSlot], told: &dyn Progress) -> compute::Result<Weights> {
-        self.inner.load(from, slots, told)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> compute::Result<Arc<dyn Executable>> {
-        self.inner.prepare(plan, bind, exec)
-    }
+    inkstone::compute::pass_on! { inner: caps registry alloc alloc_all weight_bytes warm load prepare draws gauge }
+
     fn queue(&self) -> compute::Result<Box<dyn Queue>> {
         Ok(Box::new(GatedQueue { inner: self.inner.queue()?, gate: self.gate.clone() }))
     }

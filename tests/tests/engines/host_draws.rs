@@ -2,15 +2,12 @@
 //! draws.
 
 use inkstone::compute::conformance::{Delayed, Stepwise};
-use inkstone::compute::{
-    Bindings, Buffer, Caps, Engine, EngineOptions, Exec, Executable, Kernel, Pattern, Plan, Queue, Registry, Result,
-    Tiling, Usage, WeightSlot, Weights, Work,
-};
+use inkstone::compute::{Engine, EngineOptions, Kernel, Pattern, Result, Tiling, Work};
+use inkstone::tensor::fnv1a;
 use inkstone::tensor::ops::Sample;
 use inkstone::tensor::sampling::{ChainRef, Workspace};
 use inkstone::tensor::step::record::Record;
 use inkstone::tensor::step::{ROWS, Row, StepError, rows};
-use inkstone::tensor::{Progress, WeightSource, fnv1a};
 use inkstone::{Model, ModelOptions, Options, Reply, Request};
 use inkstone_engine_cpu::{Cpu, Entry, Tile};
 use inkstone_tests::Subject;
@@ -20,24 +17,8 @@ use std::sync::Arc;
 struct Choosy(Cpu);
 
 impl Engine for Choosy {
-    fn caps(&self) -> &Caps {
-        self.0.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.0.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.0.alloc(bytes, usage)
-    }
-    fn load(&self, from: &dyn WeightSource, slots: &[WeightSlot], told: &dyn Progress) -> Result<Weights> {
-        self.0.load(from, slots, told)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
-        self.0.prepare(plan, bind, exec)
-    }
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        self.0.queue()
-    }
+    inkstone::compute::pass_on! { 0: caps registry alloc alloc_all weight_bytes warm load prepare queue gauge }
+
     fn draws(&self, chain: ChainRef) -> bool {
         fnv1a(chain.to_string().bytes()).is_multiple_of(2)
     }

@@ -1,12 +1,9 @@
 //! An engine around another one: its work is late, its calls are counted, and they fail where a test wants it.
 
 use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weights};
-use crate::gauge::Gauge;
-use crate::kernel::Registry;
 use crate::plan::{Plan, WeightSlot};
 use crate::queue::{Back, KEPT, Queue, Ticket};
 use crate::{Error, Result};
-use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -151,12 +148,10 @@ impl Delayed {
 }
 
 impl Engine for Delayed {
+    crate::pass_on! { inner: registry weight_bytes draws gauge }
+
     fn caps(&self) -> &Caps {
         &self.caps
-    }
-
-    fn registry(&self) -> &Registry {
-        self.inner.registry()
     }
 
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
@@ -167,10 +162,6 @@ impl Engine for Delayed {
     fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
         call(&self.shared, Call::AllocAll)?;
         self.inner.alloc_all(buffers)
-    }
-
-    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
-        self.inner.weight_bytes(weights)
     }
 
     fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
@@ -188,10 +179,6 @@ impl Engine for Delayed {
         self.inner.prepare(plan, bind, exec)
     }
 
-    fn draws(&self, chain: ChainRef) -> bool {
-        self.inner.draws(chain)
-    }
-
     fn queue(&self) -> Result<Box<dyn Queue>> {
         Ok(Box::new(Late {
             inner: self.inner.queue()?,
@@ -206,10 +193,6 @@ impl Engine for Delayed {
             done: VecDeque::with_capacity(DONE),
             failed: Vec::new(),
         }))
-    }
-
-    fn gauge(&self, threads: usize) -> Option<Box<dyn Gauge>> {
-        self.inner.gauge(threads)
     }
 }
 

@@ -5,13 +5,12 @@ use super::host::settle;
 use super::values::{difference, largest};
 use super::{rounding, tolerance};
 use crate::check::ARENA_ALIGN;
-use crate::engine::{Bindings, Buffer, Caps, Engine, Exec, Executable, Usage, Weights};
-use crate::kernel::{Kernel, Registry};
+use crate::engine::{Bindings, Buffer, Engine, Exec, Executable, Usage, Weights};
+use crate::kernel::Kernel;
 use crate::plan::{Arg, Plan, Region, Step, WeightSlot};
 use crate::queue::{Back, Queue, Ticket};
 use crate::{EngineOptions, Error, Reference, Result};
 use inkstone_tensor::op::Arrays;
-use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::step::StepView;
 use inkstone_tensor::{Array, NoMemory, Progress, Sizes, Type, WeightSource};
 use std::any::Any;
@@ -58,29 +57,7 @@ struct Twice {
 }
 
 impl Engine for Stepwise {
-    fn caps(&self) -> &Caps {
-        self.engine.caps()
-    }
-
-    fn registry(&self) -> &Registry {
-        self.engine.registry()
-    }
-
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.engine.alloc(bytes, usage)
-    }
-
-    fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
-        self.engine.alloc_all(buffers)
-    }
-
-    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
-        self.engine.weight_bytes(weights)
-    }
-
-    fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
-        self.engine.warm(plans, progress)
-    }
+    crate::pass_on! { engine: caps registry alloc alloc_all weight_bytes warm draws gauge }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
         let definitions = self.reference.load(source, weights, progress)?;
@@ -100,10 +77,6 @@ impl Engine for Stepwise {
         let bounds = spread.steps.iter().map(bound).collect();
         let inner = self.engine.prepare(spread.clone(), bind.clone(), exec)?;
         Ok(Arc::new(Observed { plan, spread, inner, bind, definitions, bounds }))
-    }
-
-    fn draws(&self, chain: ChainRef) -> bool {
-        self.engine.draws(chain)
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

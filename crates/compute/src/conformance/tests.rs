@@ -1,14 +1,11 @@
 use super::*;
-use crate::{
-    Bindings, Buffer, Caps, EngineOptions, Exec, Executable, Pattern, Plan, Queue, Reference, ReferenceKernel, Result,
-    Usage, WeightSlot, Weights,
-};
+use crate::{Bindings, EngineOptions, Exec, Executable, Pattern, Plan, Reference, ReferenceKernel, Result};
+use inkstone_tensor::Array;
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
 use inkstone_tensor::sampling::{Chain, ChainRef, Stage, StageRef};
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{NONE, PageCopy, StepView};
-use inkstone_tensor::{Array, Progress, WeightSource};
 use std::sync::Arc;
 
 fn engine(kernels: &[Kernel]) -> Reference {
@@ -257,23 +254,10 @@ impl Executable for Taken {
 }
 
 impl Engine for Careless {
-    fn caps(&self) -> &Caps {
-        self.0.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.0.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.0.alloc(bytes, usage)
-    }
-    fn load(&self, source: &dyn WeightSource, slots: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        self.0.load(source, slots, progress)
-    }
+    crate::pass_on! { 0: caps registry alloc alloc_all weight_bytes warm load queue draws gauge }
+
     fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
         Ok(self.0.prepare(plan.clone(), bind, exec).unwrap_or_else(|_| Arc::new(Taken(plan))))
-    }
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        self.0.queue()
     }
 }
 
@@ -319,24 +303,8 @@ fn a_draw_left_to_the_host_where_there_is_none_is_found() {
 struct Refusing(Reference);
 
 impl Engine for Refusing {
-    fn caps(&self) -> &Caps {
-        self.0.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.0.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.0.alloc(bytes, usage)
-    }
-    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        self.0.load(source, weights, progress)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
-        self.0.prepare(plan, bind, exec)
-    }
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        self.0.queue()
-    }
+    crate::pass_on! { 0: caps registry alloc alloc_all weight_bytes warm load prepare queue gauge }
+
     fn draws(&self, chain: ChainRef) -> bool {
         !chain.into_iter().any(|stage| matches!(stage, StageRef::TopK(_)))
     }

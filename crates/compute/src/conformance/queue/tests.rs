@@ -1,10 +1,7 @@
 use super::*;
 use crate::conformance::Delayed;
-use crate::engine::{Bindings, Buffer, Caps, Exec, Executable, Usage, Weights};
-use crate::kernel::Registry;
-use crate::plan::WeightSlot;
+use crate::engine::{Buffer, Executable};
 use crate::{EngineOptions, Queue, Reference};
-use inkstone_tensor::{Progress, WeightSource};
 use std::collections::HashMap;
 
 fn reference() -> Arc<dyn Engine> {
@@ -45,21 +42,8 @@ struct Faulty {
 }
 
 impl Engine for Faulty {
-    fn caps(&self) -> &Caps {
-        self.inner.caps()
-    }
-    fn registry(&self) -> &Registry {
-        self.inner.registry()
-    }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        self.inner.load(source, weights, progress)
-    }
-    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
-        self.inner.prepare(plan, bind, exec)
-    }
+    crate::pass_on! { inner: caps registry alloc alloc_all weight_bytes warm load prepare draws gauge }
+
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let (inner, wrong) = (self.inner.queue()?, self.wrong);
         Ok(Box::new(FaultyQueue { inner, wrong, held: Vec::new(), tickets: HashMap::new(), last: 0 }))

@@ -99,25 +99,25 @@ impl Wrapped {
 }
 
 impl Engine for Wrapped {
+    inkstone_compute::pass_on! { inner: alloc alloc_all weight_bytes warm load gauge }
+
     fn caps(&self) -> &Caps {
         &self.caps
     }
+
     fn registry(&self) -> &Registry {
         &self.registry
     }
+
     fn draws(&self, chain: ChainRef) -> bool {
         self.leaves.draws(chain)
     }
-    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        self.inner.alloc(bytes, usage)
-    }
-    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
-        self.inner.load(source, weights, progress)
-    }
+
     fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
         let inner = self.inner.prepare(plan, bind, exec)?;
         Ok(if self.timed { Arc::new(Timed(inner)) } else { inner })
     }
+
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let inner = self.inner.queue()?;
         Ok(Box::new(GatedQueue { inner, timed: self.timed, gate: self.gate.clone() }))
