@@ -119,7 +119,7 @@ impl Asked {
 }
 
 impl Described {
-    /// Its caps are those of the CPU engine with changes.
+    /// It has the capabilities of the CPU engine, with changes.
     ///
     /// # Errors
     /// The CPU engine does not open.

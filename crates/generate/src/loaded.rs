@@ -73,7 +73,7 @@ impl Loaded {
     /// Compiles the graph for the engine, allocates its caches, and loads its weights, with reports of its progress.
     ///
     /// # Errors
-    /// Those of [`Unloaded::new`] and [`Unloaded::load`].
+    /// See [`Unloaded::new`] and [`Unloaded::load`].
     pub fn new(
         graph: Arc<ModelGraph>,
         engine: Arc<dyn Engine>,

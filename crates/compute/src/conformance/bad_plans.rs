@@ -14,8 +14,13 @@ use std::sync::Arc;
 const NAME: &str = "plans that are refused";
 const TYPE: Type = Type::f32(Dim::Rows, 64);
 
+/// A change that makes a plan wrong.
+type ChangePlan = fn(&mut Plan);
+/// A change that makes the buffers of a plan wrong.
+type ChangeBindings = fn(&dyn Engine, &mut Bindings) -> crate::Result<()>;
+
 /// The faults of a plan: what is wrong, and the change that makes it so.
-const PLANS: &[(&str, fn(&mut Plan))] = &[
+const PLANS: &[(&str, ChangePlan)] = &[
     ("a result behind the arena", |p| arena(&mut p.steps[0], |offset| *offset += 1 << 20)),
     ("a result whose end can't be addressed", |p| arena(&mut p.steps[0], |offset| *offset = (1 << 63) - 64)),
     ("an arena of 0 bytes", |p| p.arena_bytes = 0),
@@ -23,7 +28,9 @@ const PLANS: &[(&str, fn(&mut Plan))] = &[
     ("an operand that is read before it is written", |p| p.steps.swap(0, 1)),
     ("results of another dtype", |p| result(&mut p.steps[0], |ty| ty.dtype = DType::F16)),
     ("results of other columns", |p| result(&mut p.steps[0], |ty| ty.cols /= 2)),
-    ("an operand too few", |p| drop(p.steps[1].args.remove(1))),
+    ("an operand too few", |p| {
+        p.steps[1].args.remove(1);
+    }),
     ("a grid of 0 columns a tile", |p| p.steps[0].grid.col_block = 0),
     ("a grid of 0 rows a tile", |p| p.steps[0].grid.row_block = 0),
     ("blocks of columns that no result has", |p| {
@@ -36,7 +43,7 @@ const PLANS: &[(&str, fn(&mut Plan))] = &[
 ];
 
 /// The faults of the buffers of a plan.
-const BINDINGS: &[(&str, fn(&dyn Engine, &mut Bindings) -> crate::Result<()>)] = &[
+const BINDINGS: &[(&str, ChangeBindings)] = &[
     ("an arena that is too small", |engine, bind| {
         bind.arena = engine.alloc(64, Usage::Arena)?;
         Ok(())

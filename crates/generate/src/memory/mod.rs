@@ -1,4 +1,4 @@
-//! Memory: what a model needs in its engine, known before anything is allocated, and memory whose size depends on a
+//! The memory that a model needs in its engine, known before anything is allocated, and memory whose size depends on a
 //! request.
 
 mod buckets;

@@ -9,7 +9,7 @@ use inkstone_tensor::ops::SCORES;
 use inkstone_tensor::step::{SEQS, StepBuffer};
 use inkstone_tensor::{Dim, Sizes, Slots, Type};
 
-/// The memory that a compiled model needs in its engine, in bytes, and what is left of it for the cache. It follows from
+/// The memory that a compiled model needs in its engine, in bytes, and the memory that is left for the cache. It follows from
 /// shapes, so it is known before anything is allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
