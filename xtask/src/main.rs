@@ -14,6 +14,7 @@ mod repository;
 mod synth;
 mod test;
 mod tree;
+mod vulkan;
 mod workspace;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ usage: cargo xtask COMMAND
   bench templates [--json] [-r N]      chat templates over long conversations, ours and minijinja in turns
   prose [--path FILE_OR_FOLDER]        count the constructions that stage prose refuses, with the lines of a folder
   release                              build the program for other machines, without paths of this one
+  vulkan --setup | DRIVER [--width BITS] [--env | -- COMMAND]
+      runs a program with a Vulkan driver that computes on the CPU: lavapipe or swiftshader
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         Some(("prose", rest)) => prose::run(rest),
         Some(("release", rest)) => release::run(rest),
         Some(("synth", rest)) => synth::run(rest),
+        Some(("vulkan", rest)) => vulkan::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;
             Ok(ExitCode::SUCCESS)
