@@ -51,9 +51,9 @@ impl Unloaded {
     /// The model and its caches do not fit in memory, which is found before anything is allocated; a kernel can't be
     /// prepared; the weights can't be loaded; an allocation fails all the same.
     pub fn load(self, mut config: RunConfig, progress: &dyn Progress) -> Result<Loaded> {
-        let Unloaded { graph, engine, compiled } = self;
         config.sequences = config.sequences.clamp(1, SEQS);
-        let needs = Needs::of(&compiled, &*engine, config.page.max(1), config.sequences);
+        let needs = self.needs(config.page, config.sequences);
+        let Unloaded { graph, engine, compiled } = self;
         let context = config.context.div_ceil(config.page.max(1));
         let pages = match config.cache {
             0 => context.saturating_mul(config.sequences),

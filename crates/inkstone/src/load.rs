@@ -5,7 +5,7 @@ use inkstone_compute::{EngineOptions, Engines, Factory};
 use inkstone_generate::{Loaded, RunConfig, Unloaded};
 use inkstone_gguf::Metadata;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::Progress;
+use inkstone_tensor::{ErrorKind, Progress};
 use std::sync::Arc;
 
 /// The model in its engine, and notes for the user.
@@ -31,7 +31,7 @@ pub(crate) fn load(
                 notes.extend(more);
                 return Ok((loaded, notes));
             }
-            Err(Refusal { error, .. }) if !auto || error.kind() == inkstone_tensor::ErrorKind::Cancelled => {
+            Err(Refusal { error, .. }) if !auto || error.kind() == ErrorKind::Cancelled => {
                 return Err(error);
             }
             Err(Refusal { error, opened }) => {
