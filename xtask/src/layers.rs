@@ -16,6 +16,8 @@ const TENSOR: &str = "inkstone-tensor";
 const GGUF: &str = "inkstone-gguf";
 const COMPUTE: &str = "inkstone-compute";
 const ENGINE_CPU: &str = "inkstone-engine-cpu";
+const SHADERS: &str = "inkstone-shaders";
+const ENGINE_WGPU: &str = "inkstone-engine-wgpu";
 const GRAPH: &str = "inkstone-graph";
 const KVCACHE: &str = "inkstone-kvcache";
 const MODEL: &str = "inkstone-model";
@@ -31,6 +33,8 @@ const LAYERS: &[Layer] = &[
     Layer { package: GGUF, may_use: &[TENSOR] },
     Layer { package: COMPUTE, may_use: &[TENSOR] },
     Layer { package: ENGINE_CPU, may_use: &[COMPUTE, TENSOR] },
+    Layer { package: SHADERS, may_use: &[] },
+    Layer { package: ENGINE_WGPU, may_use: &[COMPUTE, TENSOR, SHADERS] },
     Layer { package: GRAPH, may_use: &[COMPUTE, TENSOR] },
     Layer { package: KVCACHE, may_use: &[COMPUTE, TENSOR] },
     Layer { package: MODEL, may_use: &[GRAPH, GGUF, TENSOR] },

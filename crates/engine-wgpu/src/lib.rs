@@ -1,0 +1,1 @@
+//! The engine for GPUs: kernels in WGSL on Vulkan, Metal and DirectX 12.
