@@ -12,7 +12,32 @@ macro_rules! texts {
 }
 
 texts! {
+    "accept",
+    "advance",
+    "attend",
+    "attend_merge",
     "begin_step",
+    "caches/bf16",
+    "caches/bf16_encode",
+    "caches/f16",
+    "caches/f16_encode",
+    "caches/f32",
+    "caches/f32_encode",
+    "caches/q8_0",
+    "caches/q8_0_encode",
+    "columns",
+    "gather_rows",
+    "history_write",
+    "kv_copy",
+    "kv_write",
+    "layer_norm",
+    "map",
+    "rms_norm",
+    "rope",
+    "shared/f16",
+    "shared/math",
+    "shared/places",
+    "shared/rows",
 }
 
 /// The text with this name.
