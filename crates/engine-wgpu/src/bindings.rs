@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 use wgpu::{
-    BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType,
-    PipelineLayout, PipelineLayoutDescriptor, ShaderStages,
+    BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType, PipelineLayout,
+    PipelineLayoutDescriptor, ShaderStages,
 };
 
 /// Bytes of the parameters of a dispatch: offsets of bindings are multiples of this.
@@ -44,7 +44,9 @@ impl Layouts {
         };
         let mut entries = vec![entry(0, BufferBindingType::Uniform, NonZeroU64::new(PARAMETERS))];
         entries.extend(
-            STORAGE.iter().map(|(binding, read_only)| entry(*binding, BufferBindingType::Storage { read_only: *read_only }, None)),
+            STORAGE.iter().map(|(binding, read_only)| {
+                entry(*binding, BufferBindingType::Storage { read_only: *read_only }, None)
+            }),
         );
         let group =
             device.create_bind_group_layout(&BindGroupLayoutDescriptor { label: Some("step"), entries: &entries });

@@ -1,11 +1,12 @@
 //! The device: how it is opened, what it can do, and whether it is still there.
 
 use crate::Wgpu;
+use crate::adapters::none;
 use crate::bindings::Layouts;
 use inkstone_compute::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use wgpu::{Adapter, Backends, DeviceDescriptor, Features, Instance, InstanceDescriptor, InstanceFlags, Limits};
+use wgpu::{Adapter, DeviceDescriptor, Features, Limits};
 
 /// How long the host waits for work. A driver that loses a device can drop what would tell that the work is over.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
@@ -17,19 +18,6 @@ pub(crate) struct Device {
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
     failure: Arc<Mutex<Option<String>>>,
-}
-
-/// The error of an engine without a device.
-fn none(reason: impl Into<String>) -> Error {
-    Error::NoDevice { engine: Wgpu::NAME.to_owned(), reason: reason.into() }
-}
-
-/// The adapters of this machine.
-pub(crate) fn adapters() -> Vec<Adapter> {
-    let mut description = InstanceDescriptor::new_without_display_handle();
-    description.backends = Backends::VULKAN | Backends::METAL | Backends::DX12;
-    description.flags = InstanceFlags::empty();
-    pollster::block_on(Instance::new(description).enumerate_adapters(Backends::all()))
 }
 
 /// The limits that the engine asks for: the core limits, or all that the adapter has.
@@ -102,21 +90,4 @@ impl Device {
 /// The error of a device that failed.
 pub(crate) fn lost(reason: String) -> Error {
     Error::DeviceLost { engine: Wgpu::NAME.to_owned(), reason }
-}
-
-/// The first adapter that is usable.
-pub(crate) fn choose() -> Result<Adapter> {
-    adapters().into_iter().next().ok_or_else(|| none("no adapter of Vulkan, Metal or DirectX 12 was found"))
-}
-
-impl Device {
-    /// The most bytes of a buffer that a kernel reaches.
-    pub(crate) fn binding(&self) -> u64 {
-        u64::from(self.limits.max_storage_buffer_binding_size).min(self.limits.max_buffer_size) / 256 * 256
-    }
-
-    /// Bytes of memory for weights and buffers.
-    pub(crate) fn memory(&self) -> u64 {
-        4 << 30
-    }
 }

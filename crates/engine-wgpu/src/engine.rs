@@ -1,7 +1,8 @@
 //! The engine: its capabilities, its memory, its queues.
 
+use crate::adapters;
 use crate::call::{Entry, PLANES32};
-use crate::device::{self, Device};
+use crate::device::Device;
 use crate::kernels;
 use crate::memory::Memory;
 use crate::pipelines::Pipelines;
@@ -35,7 +36,7 @@ impl Wgpu {
     /// Its name.
     pub const NAME: &'static str = "wgpu";
 
-    /// Opens the engine on the first adapter.
+    /// Opens the engine on the device of the options, or on the best one.
     ///
     /// # Errors
     /// [`Error::NoDevice`] without an adapter, or if the driver refuses; [`Error::NoIsa`] if the options name an unknown
@@ -49,11 +50,14 @@ impl Wgpu {
             let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
             return Err(Error::KernelEntry { kernel, engine, expected: "an Entry" });
         }
-        let adapter = device::choose()?;
+        let adapter = match options.auto {
+            Some(weight_bytes) => adapters::automatic(weight_bytes)?,
+            None => adapters::named(options.device.as_deref())?,
+        };
         let device = Arc::new(Device::open(&adapter, core)?);
         let mut caps = Caps::made_up(Self::NAME);
-        caps.memory = if options.budget > 0 { options.budget } else { device.memory() };
-        caps.binding = device.binding();
+        caps.memory = if options.budget > 0 { options.budget } else { adapters::memory(&adapter) };
+        caps.binding = adapters::binding(&device.limits);
         caps.features = VARIANTS.to_vec();
         caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
         caps.logit_rows = vec![1, 8, 64];
@@ -66,6 +70,11 @@ impl Wgpu {
     /// The number of shaders that were compiled.
     pub fn compiled(&self) -> usize {
         self.pipelines.len()
+    }
+
+    fn maker(&self) -> Maker<'_> {
+        let Wgpu { device, pipelines, tables, registry, budget, .. } = self;
+        Maker { device, pipelines, tables, registry, budget }
     }
 
     fn loading(&self) -> Loading<'_> {
@@ -96,7 +105,11 @@ impl Engine for Wgpu {
 
     fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
         let memory = Memory::all(&self.device, &self.budget, buffers)?;
-        Ok(memory.into_iter().map(|memory| (memory.bytes, memory)).map(|(bytes, m)| Buffer::new(Arc::new(m), bytes)).collect())
+        Ok(memory
+            .into_iter()
+            .map(|memory| (memory.bytes, memory))
+            .map(|(bytes, m)| Buffer::new(Arc::new(m), bytes))
+            .collect())
     }
 
     fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
@@ -106,6 +119,12 @@ impl Engine for Wgpu {
             // `load` gives the error.
             Err(_) => 0,
         }
+    }
+
+    fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
+        let Some(first) = plans.first() else { return Ok(()) };
+        let outline = self.loading().outline(&first.interface.weights)?;
+        self.pipelines.warm(&self.device, self.maker().shaders(plans, &outline)?, progress)
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
@@ -118,8 +137,7 @@ impl Engine for Wgpu {
             let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
             return Err(Error::NoExecutor { engine, exec, known });
         }
-        let Wgpu { device, pipelines, tables, registry, budget, .. } = self;
-        Ok(Arc::new(Maker { device, pipelines, tables, registry, budget }.program(plan, bind)?))
+        Ok(Arc::new(self.maker().program(plan, bind)?))
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {

@@ -1,5 +1,6 @@
 //! The engine for GPUs: kernels in WGSL on Vulkan, Metal and DirectX 12.
 
+mod adapters;
 mod bindings;
 pub mod call;
 mod device;
@@ -15,5 +16,6 @@ mod tables;
 mod weights;
 mod words;
 
+pub use adapters::DeviceInfo;
 pub use engine::{VARIANTS, Wgpu};
 pub use shader::Shader;

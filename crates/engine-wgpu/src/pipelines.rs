@@ -3,6 +3,7 @@
 use crate::device::{Device, lost};
 use crate::shader::Shader;
 use inkstone_compute::{Error, Result};
+use inkstone_tensor::Progress;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wgpu::{
@@ -29,6 +30,33 @@ impl Pipelines {
         }
         let pipeline = compile(device, shader)?;
         Ok(self.lock().entry(shader.clone()).or_insert(pipeline).clone())
+    }
+
+    /// Compiles shaders on all threads.
+    ///
+    /// # Errors
+    /// The driver refuses one of them; cancellation.
+    pub(crate) fn warm(&self, device: &Device, shaders: Vec<Shader>, progress: &dyn Progress) -> Result<()> {
+        let line = Mutex::new(shaders.into_iter());
+        let failure = Mutex::new(None);
+        let work = || {
+            while let Some(shader) = line.lock().unwrap_or_else(PoisonError::into_inner).next() {
+                let made =
+                    if progress.cancelled() { Err(Error::Cancelled) } else { self.get(device, &shader).map(drop) };
+                if let Err(error) = made {
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // Fewer threads, if the system gives fewer.
+            for _ in 1..std::thread::available_parallelism().map_or(1, usize::from) {
+                let _thread = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
     /// How many there are.

@@ -1,7 +1,9 @@
 //! stub
 use inkstone_tensor::DType;
 pub(crate) const PANEL: usize = 32;
-pub(crate) struct Planes { pub(crate) panel_words: usize }
+pub(crate) struct Planes {
+    pub(crate) panel_words: usize,
+}
 pub(crate) fn planes(dtype: DType, cols: usize) -> Option<Planes> {
     (dtype == DType::F32).then_some(Planes { panel_words: cols.next_multiple_of(4) * 32 })
 }

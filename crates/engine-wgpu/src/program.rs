@@ -5,14 +5,15 @@ use crate::call::{Call, Dispatch, Entry, NONE, Operand, Place, Source};
 use crate::device::Device;
 use crate::memory::{self, Memory, own};
 use crate::pipelines::Pipelines;
+use crate::shader::Shader;
 use crate::tables::Tables;
 use crate::weights::{Held, Loaded};
 use crate::words::Reads;
 use inkstone_compute::{Arg, Bindings, Budget, Error, Executable, Plan, Region, Registry, Result, Step};
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages,
     CommandEncoder, ComputePassDescriptor, ComputePipeline,
@@ -61,10 +62,13 @@ pub(crate) struct Maker<'a> {
     pub(crate) budget: &'a Arc<Budget>,
 }
 
-/// The activations of a plan: one buffer, and where arena and ports begin in it, in bytes.
+/// Where arena and ports begin in the buffer of activations, in bytes.
+type Places = HashMap<Region, u64>;
+
+/// The activations of a plan.
 struct Activations {
     buffer: wgpu::Buffer,
-    places: HashMap<Region, u64>,
+    places: Places,
     copy: Option<Copy>,
 }
 
@@ -80,18 +84,26 @@ impl Maker<'_> {
         let mut activations = self.activations(&plan, &bind)?;
         let mut dispatches = Vec::new();
         for (index, step) in plan.steps.iter().enumerate() {
-            let fault = |fault: String| Error::BadPlan {
-                plan: plan.name.clone(),
-                step: index,
-                op: step.op.name().to_owned(),
-                fault,
-            };
-            dispatches.extend(self.dispatches(&plan, step, loaded, &activations).map_err(fault)?);
+            let made = self.dispatches(&plan, step, loaded, &activations.places);
+            dispatches.extend(made.map_err(|fault| bad_plan(&plan, index, fault))?);
         }
         let dispatches = self.ready(&bind, loaded, &activations, dispatches)?;
         let (reads, copy) = (Reads::of(&plan), activations.copy.take());
         let (checked, budget) = (AtomicU64::new(u64::MAX), self.budget.clone());
         Ok(Program { plan, bind, reads, dispatches, copy, checked, budget })
+    }
+
+    /// The shaders of plans, each once.
+    pub(crate) fn shaders(&self, plans: &[&Plan], loaded: &Loaded) -> Result<Vec<Shader>> {
+        let mut shaders = HashSet::new();
+        for plan in plans {
+            for (index, step) in plan.steps.iter().enumerate() {
+                let dispatches = self.dispatches(plan, step, loaded, &Places::new());
+                let dispatches = dispatches.map_err(|fault| bad_plan(plan, index, fault))?;
+                shaders.extend(dispatches.into_iter().map(|dispatch| dispatch.shader));
+            }
+        }
+        Ok(shaders.into_iter().collect())
     }
 
     /// The buffer of arena and ports: their own, or one to which they are copied.
@@ -118,13 +130,7 @@ impl Maker<'_> {
     }
 
     /// The dispatches of a step.
-    fn dispatches(
-        &self,
-        plan: &Plan,
-        step: &Step,
-        loaded: &Loaded,
-        activations: &Activations,
-    ) -> Result<Vec<Dispatch>, String> {
+    fn dispatches(&self, plan: &Plan, step: &Step, loaded: &Loaded, places: &Places) -> Result<Vec<Dispatch>, String> {
         let Some(kernel) = self.registry.get(&step.kernel) else {
             let known = self.registry.kernels.iter().filter(|k| k.implements.covers(&step.op)).map(|k| k.name);
             let known = known.collect::<Vec<_>>().join(", ");
@@ -133,11 +139,12 @@ impl Maker<'_> {
         if !kernel.implements.covers(&step.op) {
             return Err(format!("kernel {} does not do {}", kernel.name, step.op.name()));
         }
-        let entry = kernel.entry.downcast_ref::<Entry>().ok_or_else(|| format!("kernel {} has no entry", kernel.name))?;
-        let operand = |arg: &Arg| operand(arg, loaded, activations);
+        let entry =
+            kernel.entry.downcast_ref::<Entry>().ok_or_else(|| format!("kernel {} has no entry", kernel.name))?;
+        let operand = |arg: &Arg| operand(arg, loaded, places);
         let ins = step.ins().map(operand).collect::<Result<SmallVec<_>, String>>()?;
         let outs = step.outs().map(operand).collect::<Result<SmallVec<_>, String>>()?;
-        let arena = activations.places.get(&Region::Arena).copied().unwrap_or(0);
+        let arena = places.get(&Region::Arena).copied().unwrap_or(0);
         let scratch = words(arena.saturating_add(step.scratch.start))?;
         entry(&Call { op: &step.op, ins, outs, bucket: plan.bucket, scratch })
     }
@@ -163,7 +170,12 @@ impl Maker<'_> {
             };
             place.copy_from_slice(parameters);
         }
-        let uniform = |usage| BufferDescriptor { label: Some("parameters"), size: bytes.len() as u64, usage, mapped_at_creation: false };
+        let uniform = |usage| BufferDescriptor {
+            label: Some("parameters"),
+            size: bytes.len() as u64,
+            usage,
+            mapped_at_creation: false,
+        };
         let parameters = wgpu.create_buffer(&uniform(BufferUsages::UNIFORM | BufferUsages::COPY_DST));
         self.device.queue.write_buffer(&parameters, 0, &bytes);
         let [read, write, other] = [0; 3].map(|_: u8| memory::buffer(self.device, PARAMETERS, "no operand"));
@@ -224,13 +236,19 @@ impl Maker<'_> {
     }
 }
 
+/// The error of a step of a plan.
+fn bad_plan(plan: &Plan, step: usize, fault: String) -> Error {
+    let op = plan.steps.get(step).map_or_else(String::new, |step| step.op.name().to_owned());
+    Error::BadPlan { plan: plan.name.clone(), step, op, fault }
+}
+
 /// Bytes as words.
 fn words(bytes: u64) -> Result<u32, String> {
     u32::try_from(bytes / 4).ok().filter(|word| *word != NONE).ok_or_else(|| format!("byte {bytes} can't be addressed"))
 }
 
 /// The operand of an argument.
-fn operand(arg: &Arg, loaded: &Loaded, activations: &Activations) -> Result<Operand, String> {
+fn operand(arg: &Arg, loaded: &Loaded, places: &Places) -> Result<Operand, String> {
     let place = match arg.region {
         Region::State(id) => Place::State(id),
         Region::Weight(id) => match loaded.get(id) {
@@ -239,7 +257,7 @@ fn operand(arg: &Arg, loaded: &Loaded, activations: &Activations) -> Result<Oper
             None => return Err(format!("{arg} is not loaded")),
         },
         region => {
-            let begins = activations.places.get(&region).copied().unwrap_or(0);
+            let begins = places.get(&region).copied().unwrap_or(0);
             Place::Activations(words(begins.saturating_add(arg.offset))?)
         }
     };

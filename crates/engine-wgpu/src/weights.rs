@@ -114,6 +114,30 @@ impl Loading<'_> {
         bytes.sum::<Result<u64>>()
     }
 
+    /// The same weights without their values and their memory, for who wants to know how they are used.
+    pub(crate) fn outline(&self, slots: &[WeightSlot]) -> Result<Loaded> {
+        let buffer = memory::buffer(self.device, 4, WEIGHTS)?;
+        let held = slots.iter().map(|slot| match shape(slot) {
+            (1, _) => Ok(Held::Vector(0)),
+            (rows, cols) => {
+                let most = self.piece_rows(slot)?;
+                let piece = |first| Piece { first, rows: most.min(rows - first), buffer: buffer.clone() };
+                let pieces = (0..rows).step_by(most).map(piece).collect();
+                Ok(Held::Matrix(Arc::new(Matrix { dtype: slot.ty.dtype, rows, cols, pieces })))
+            }
+        });
+        let held = held.collect::<Result<_>>()?;
+        Ok(Loaded { slots: slots.to_vec(), held, vectors: buffer, _charge: self.budget.charge(0, WEIGHTS)? })
+    }
+
+    /// The rows of a piece: as many panels as a binding reaches.
+    fn piece_rows(&self, slot: &WeightSlot) -> Result<usize> {
+        match usize::try_from(self.piece / panel_bytes(slot)?.max(1)) {
+            Ok(0) => Err(wrong(slot, &format!("32 rows of at most {} bytes", self.piece))),
+            panels => Ok(panels.unwrap_or(usize::MAX).saturating_mul(PANEL)),
+        }
+    }
+
     pub(crate) fn load(
         &self,
         source: &dyn WeightSource,
@@ -152,10 +176,7 @@ impl Loading<'_> {
         all: u64,
     ) -> Result<Matrix> {
         let ((rows, cols), panel) = (shape(slot), panel_bytes(slot)?);
-        let most = (self.piece / panel.max(1)) as usize;
-        if most == 0 {
-            return Err(wrong(slot, &format!("32 rows of at most {} bytes", self.piece)));
-        }
+        let most = self.piece_rows(slot)?;
         let row = slot.ty.row_bytes() as usize;
         let at_once = (PIECE / (PANEL * row).max(1)).max(1) * PANEL;
         let mut bytes: Vec<u8> = Vec::new();
@@ -164,8 +185,8 @@ impl Loading<'_> {
         bytes.try_reserve_exact(room * row).map_err(|_| none((room * row) as u64))?;
         words.try_reserve_exact(room.div_ceil(PANEL) * (panel / 4) as usize).map_err(|_| none(panel))?;
         let mut pieces = Vec::new();
-        for first in (0..rows).step_by(most * PANEL) {
-            let count = (most * PANEL).min(rows - first);
+        for first in (0..rows).step_by(most) {
+            let count = most.min(rows - first);
             let buffer = memory::buffer(self.device, panel * count.div_ceil(PANEL) as u64, WEIGHTS)?;
             for start in (0..count).step_by(at_once) {
                 if progress.cancelled() {

@@ -46,7 +46,8 @@ pub(super) fn kv_write(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Cache { heads, slots } = lies(&cache.ty, &call.bucket);
     let words = [x.at()?, rows.at()?, word(x.ty.cols)?, word(heads)?, word(cache.ty.cols)?, word(slots)?, group(cache)];
     let text = inkstone_shaders::wgsl::text(encode).unwrap_or_default().to_owned();
-    let halves = if matches!(dtype, DType::F16 | DType::Q8_0) { inkstone_shaders::wgsl::text("shared/f16") } else { None };
+    let halves =
+        if matches!(dtype, DType::F16 | DType::Q8_0) { inkstone_shaders::wgsl::text("shared/f16") } else { None };
     let shader = Shader::named("kv_write").file("places", "shared/places");
     let shader = shader.slot("encode", text + halves.unwrap_or_default());
     let grid = [blocks(x.ty.cols / unit, 64)?, groups(call.rows() as usize)?, 1];
@@ -68,6 +69,7 @@ pub(super) fn kv_copy(call: &Call) -> Result<Vec<Dispatch>, String> {
     }
     let units = if halves { bytes / 2 } else { bytes / 4 };
     let parameters = call.parameters(&[word(heads)?, word(units)?, word(slots)?, group(cache)]);
-    let shader = Shader::named("kv_copy").file("places", "shared/places").constant("HALVES", f64::from(u8::from(halves)));
+    let shader =
+        Shader::named("kv_copy").file("places", "shared/places").constant("HALVES", f64::from(u8::from(halves)));
     one(Dispatch::new(shader, parameters, [16, COPIES as u32, 1]).states(Some(cache.state()?), None))
 }

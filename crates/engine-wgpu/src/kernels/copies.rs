@@ -8,8 +8,7 @@ use inkstone_tensor::Op;
 pub(super) fn columns(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Op::Columns(op) = call.op else { return Err(other(call)) };
     let [x, out] = [&call.ins[0], &call.outs[0]];
-    let parameters =
-        call.parameters(&[x.at()?, out.at()?, word(x.ty.cols)?, word(op.first)?, word(op.count)?]);
+    let parameters = call.parameters(&[x.at()?, out.at()?, word(x.ty.cols)?, word(op.first)?, word(op.count)?]);
     let shader = Shader::named("columns").file("rows", "shared/rows");
     one(Dispatch::new(shader, parameters, [blocks(op.count, 256)?, groups(call.rows() as usize)?, 1]))
 }

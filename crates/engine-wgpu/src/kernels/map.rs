@@ -31,7 +31,9 @@ fn text(expr: &Expr) -> String {
     for (i, term) in expr.0.iter().enumerate() {
         let mut pop = || stack.pop().unwrap_or_else(|| "0.0".to_owned());
         let value = match term {
-            Term::In(n) => format!("bitcast<f32>(act[p.inputs[{}].{} + at])", n / 4, ["x", "y", "z", "w"][usize::from(n % 4)]),
+            Term::In(n) => {
+                format!("bitcast<f32>(act[p.inputs[{}].{} + at])", n / 4, ["x", "y", "z", "w"][usize::from(n % 4)])
+            }
             Term::Add => {
                 let (b, a) = (pop(), pop());
                 format!("{a} + {b}")

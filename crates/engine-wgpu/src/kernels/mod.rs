@@ -51,13 +51,7 @@ pub(crate) fn table() -> Vec<Kernel> {
     plain.chain(attends).collect()
 }
 
-fn kernel(
-    name: &'static str,
-    op: &'static str,
-    entry: Entry,
-    numerics: Numerics,
-    work: fn(&Shape) -> Work,
-) -> Kernel {
+fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
     let any = Kernel::by_definition(name, Pattern::Named(op), Arc::new(entry));
     Kernel { numerics, work, layouts: &[PLANES32, Layout::FILE], ..any }
 }
@@ -84,4 +78,3 @@ fn one(dispatch: Dispatch) -> Result<Vec<Dispatch>, String> {
 fn other(call: &Call) -> String {
     format!("the kernel does not do {}", call.op.name())
 }
-

@@ -9,8 +9,7 @@ pub(super) fn rms_norm(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Op::RmsNorm(op) = call.op else { return Err(other(call)) };
     let [x, w, out] = [&call.ins[0], &call.ins[1], &call.outs[0]];
     let (cols, dim) = (x.ty.cols, w.ty.cols);
-    let parameters =
-        call.parameters(&[x.at()?, out.at()?, w.vector()?, word(cols)?, word(dim)?, op.eps.to_bits()]);
+    let parameters = call.parameters(&[x.at()?, out.at()?, w.vector()?, word(cols)?, word(dim)?, op.eps.to_bits()]);
     let shader = Shader::named("rms_norm").file("rows", "shared/rows");
     one(Dispatch::new(shader, parameters, [groups(cols / dim.max(1))?, groups(call.rows() as usize)?, 1]))
 }

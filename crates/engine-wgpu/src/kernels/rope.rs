@@ -20,16 +20,8 @@ pub(super) fn rope(call: &Call) -> Result<Vec<Dispatch>, String> {
     };
     let words = [cols, dim, pairs, stride, apart].map(word);
     let [cols_word, dim_word, pairs_word, stride, apart] = words;
-    let parameters = call.parameters(&[
-        x.at()?,
-        out.at()?,
-        rows.at()?,
-        cols_word?,
-        dim_word?,
-        pairs_word?,
-        stride?,
-        apart?,
-    ]);
+    let parameters =
+        call.parameters(&[x.at()?, out.at()?, rows.at()?, cols_word?, dim_word?, pairs_word?, stride?, apart?]);
     let threads = cols / dim.max(1) * (dim - pairs);
     let grid = [blocks(threads, 64)?, groups(call.rows() as usize)?, 1];
     let copy = op.clone();
@@ -45,7 +37,8 @@ fn op_key(op: &Rope) -> String {
 
 /// Cosine and sine of each value of each part of a position, times each frequency. The first part also has the magnitude.
 fn table(op: &Rope) -> Arc<[u32]> {
-    let parts = PARTS.into_iter().flat_map(|(shift, count)| (0..count).map(move |i| f64::from(i) * f64::from(1 << shift)));
+    let parts =
+        PARTS.into_iter().flat_map(|(shift, count)| (0..count).map(move |i| f64::from(i) * f64::from(1 << shift)));
     let magnitude = |i: usize| if i < PARTS[0].1 as usize { op.magnitude } else { 1.0 };
     parts
         .enumerate()
