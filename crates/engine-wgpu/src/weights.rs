@@ -108,7 +108,7 @@ impl Loading<'_> {
     /// The bytes that these weights take on the device.
     pub(crate) fn bytes(&self, slots: &[WeightSlot]) -> Result<u64> {
         let bytes = slots.iter().map(|slot| match shape(slot) {
-            (1, cols) => Ok((cols as u64).saturating_mul(4)),
+            (1, cols) => Ok((cols as u64).saturating_add(3).saturating_mul(4)),
             (rows, _) => Ok(panel_bytes(slot)?.saturating_mul(rows.div_ceil(PANEL) as u64)),
         });
         bytes.sum::<Result<u64>>()
@@ -222,8 +222,9 @@ fn vector(slot: &WeightSlot, source: &dyn WeightSource, vectors: &mut Vec<f32>) 
     let (start, cols) = (vectors.len(), slot.ty.cols);
     let end = start.checked_add(cols).filter(|end| u32::try_from(*end).is_ok()).ok_or_else(|| none(u64::MAX))?;
     let bytes = slot.read(source)?;
-    vectors.try_reserve(cols).map_err(|_| none(4 * cols as u64))?;
-    vectors.resize(end, 0.0);
-    decode(bytes.as_slice(), &mut vectors[start..]);
+    vectors.try_reserve(cols.saturating_add(3)).map_err(|_| none(4 * cols as u64))?;
+    // Kernels read four values at once.
+    vectors.resize(end.next_multiple_of(4), 0.0);
+    decode(bytes.as_slice(), &mut vectors[start..end]);
     Ok(start as u32)
 }

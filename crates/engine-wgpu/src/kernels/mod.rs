@@ -3,6 +3,9 @@
 mod attend;
 mod caches;
 mod copies;
+mod embed;
+mod formats;
+mod linear;
 mod map;
 mod norms;
 mod rope;
@@ -10,6 +13,7 @@ mod state;
 
 use crate::call::{Call, Dispatch, Entry, PLANES32};
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Shape, Work};
+use inkstone_tensor::DType;
 use std::sync::Arc;
 
 /// Sums in f32, in 8 segments or by 256 threads.
@@ -38,6 +42,23 @@ const PLAIN: &[Row] = &[
     ("map", "map", map::map, F32, whole),
 ];
 
+/// Products: their entry, their arithmetic and their most rows. A weight of one row has no dtype to choose by; the first of
+/// these read all of them.
+const PRODUCTS: &[(&str, Entry, Numerics, usize)] = &[
+    ("linear.few.f32", linear::few_floats, F32, linear::FEW),
+    ("linear.tiled.f32", linear::tiled_floats, F32, usize::MAX),
+    ("linear.few.q8", linear::few_blocks, Q8, linear::FEW),
+    ("linear.tiled.q8", linear::tiled_blocks, Q8, usize::MAX),
+];
+
+/// A kernel of products with this arithmetic.
+fn of_weights(numerics: Numerics, kernel: Kernel) -> Kernel {
+    match numerics {
+        Q8 => Kernel { weights: formats::BLOCKS, activations: Some(DType::Q8_A), refuses: linear::refuses, ..kernel },
+        _ => Kernel { weights: formats::FLOATS, ..kernel },
+    }
+}
+
 fn whole(_: &Shape) -> Work {
     Work::WHOLE
 }
@@ -48,7 +69,16 @@ pub(crate) fn table() -> Vec<Kernel> {
     let few = Kernel { rows: attend::FEW, ..kernel("attend.split", "attend", attend::split, F32, attend::work) };
     let attends = [few, kernel("attend", "attend", attend::whole, F32, whole)];
     let attends = attends.map(|kernel| Kernel { refuses: attend::refuses, ..kernel });
-    plain.chain(attends).collect()
+    let embed =
+        Kernel { refuses: embed::refuses, layouts: &[PLANES32], ..kernel("embed", "embed", embed::embed, F32, whole) };
+    let quantize =
+        Kernel { refuses: embed::refuses_quantize, ..kernel("quantize", "quantize", embed::quantize, EXACT, whole) };
+    let products = PRODUCTS.iter().map(|(name, entry, numerics, rows)| Kernel {
+        rows: *rows,
+        layouts: &[PLANES32],
+        ..of_weights(*numerics, kernel(name, "linear", *entry, *numerics, whole))
+    });
+    products.chain(plain).chain(attends).chain([embed, quantize]).collect()
 }
 
 fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
