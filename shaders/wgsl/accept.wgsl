@@ -24,6 +24,7 @@ const RING_STEPS: u32 = 8u;
 
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) t: u32) {
+  if (step[4] == 0u) { return; }
   let drawn = k[0]; // drawing steps so far
   let ring = (RING + drawn % RING_STEPS) * SEQS;
   let first = step[3];

@@ -3,7 +3,8 @@
 use crate::Wgpu;
 use crate::device::Device;
 use inkstone_compute::{Budget, Charge, Error, Result, Usage};
-use inkstone_tensor::NoMemory;
+use inkstone_tensor::step::carry;
+use inkstone_tensor::{NoMemory, Sizes};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wgpu::{BufferDescriptor, BufferUsages};
 
@@ -14,12 +15,12 @@ pub(crate) struct Memory {
     pub(crate) offset: u64,
     /// As many as were asked for.
     pub(crate) bytes: u64,
-    /// A step buffer as it will be for the next submit.
+    /// A step buffer or a carry as the host wrote it.
     words: Option<Mutex<Words>>,
     charge: Charge,
 }
 
-/// The words of a step buffer.
+/// The words of a step buffer, or of a carry, in which lengths grow with submits.
 #[derive(Default)]
 pub(crate) struct Words {
     pub(crate) words: Vec<u32>,
@@ -60,7 +61,7 @@ impl Memory {
         let buffer = buffer(device, end, what)?;
         let memory = |(offset, bytes, usage, charge): (u64, u64, Usage, Charge)| {
             let words = match usage {
-                Usage::Step => {
+                Usage::Step | Usage::State if usage == Usage::Step || bytes == carry_bytes() => {
                     let mut words = Vec::new();
                     let length = (bytes / 4) as usize;
                     words.try_reserve_exact(length).map_err(|_| no_memory(usage.name(), bytes))?;
@@ -79,12 +80,12 @@ impl Memory {
         self.charge.is_of(budget)
     }
 
-    /// The words of a step buffer.
+    /// The words of a step buffer or a carry.
     pub(crate) fn words(&self) -> Option<MutexGuard<'_, Words>> {
         self.words.as_ref().map(|words| words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes what the host writes, if it is a step buffer.
+    /// Notes what the host writes, if it is a step buffer or a carry.
     pub(crate) fn note(&self, offset: u64, bytes: &[u8]) {
         if let Some(mut words) = self.words() {
             words.version += 1;
@@ -94,6 +95,11 @@ impl Memory {
             }
         }
     }
+}
+
+/// The bytes of a carry.
+fn carry_bytes() -> u64 {
+    carry::CARRY.bytes(&Sizes::default())
 }
 
 /// The memory of a buffer of this engine.

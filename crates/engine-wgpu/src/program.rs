@@ -10,6 +10,8 @@ use crate::tables::Tables;
 use crate::weights::{Held, Loaded};
 use crate::words::Reads;
 use inkstone_compute::{Arg, Bindings, Budget, Error, Executable, Plan, Region, Registry, Result, Step};
+use inkstone_tensor::step::StepView;
+use inkstone_tensor::step::carry::{LENGTH, word};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -270,20 +272,45 @@ impl Program {
         Arc::ptr_eq(&self.budget, budget)
     }
 
-    /// Checks the step that the step buffer holds.
+    /// Checks the step that the step buffer holds. The lengths of its sequences are those that the host wrote, with the rows of
+    /// the submits since: a sequence that the device has ended is shorter, so that it needs no more pages.
     ///
     /// # Errors
     /// The first field that is out of range.
     pub(crate) fn check_step(&self) -> Result<()> {
-        let step = own(&self.bind.step, &self.budget)?;
-        let Some(words) = step.words() else {
-            return Err(Error::Foreign { what: "step buffer", engine: crate::Wgpu::NAME.to_owned() });
+        let missing = || Error::Foreign { what: "step buffer", engine: crate::Wgpu::NAME.to_owned() };
+        let step = own(&self.bind.step, &self.budget)?.words().ok_or_else(missing)?;
+        let carry = self.carry()?;
+        let carry = carry.as_ref().and_then(|memory| memory.words());
+        let version = step.version.wrapping_add(carry.as_ref().map_or(0, |carry| carry.version) << 32);
+        let view = StepView::new(&step.words)?;
+        let lengths = carry.as_ref().and_then(|carry| carry.words.get(word(LENGTH, 0)..word(LENGTH + 1, 0)));
+        let grown = self.checked.load(Ordering::Relaxed) == version;
+        self.reads.check(&self.plan, &view, lengths.unwrap_or_default(), grown)?;
+        self.checked.store(version, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Lets the lengths of sequences grow by the rows of a step that was submitted.
+    pub(crate) fn advance(&self) -> Result<()> {
+        if !self.reads.advances {
+            return Ok(());
+        }
+        let (Some(step), Some(carry)) = (own(&self.bind.step, &self.budget)?.words(), self.carry()?) else {
+            return Ok(());
         };
-        if self.checked.load(Ordering::Relaxed) != words.version {
-            self.reads.check(&self.plan, &words.words)?;
-            self.checked.store(words.version, Ordering::Relaxed);
+        let Some(mut carry) = carry.words() else { return Ok(()) };
+        for seq in StepView::new(&step.words)?.seqs {
+            if let Some(length) = carry.words.get_mut(word(LENGTH, seq.slot as usize)) {
+                *length = length.saturating_add(seq.rows);
+            }
         }
         Ok(())
+    }
+
+    fn carry(&self) -> Result<Option<&Memory>> {
+        let carry = self.reads.carry.and_then(|id| self.bind.states.get(id as usize));
+        carry.map(|carry| own(carry, &self.budget)).transpose()
     }
 
     /// Adds the work of a run to an encoder.

@@ -115,6 +115,7 @@ impl Queue for WgpuQueue {
         });
         let kept = kept.transpose()?;
         let index = self.device.queue.submit([encoder.finish()]);
+        program.advance()?;
         self.last += 1;
         if let Some(mut kept) = kept {
             kept.ticket = self.last;
