@@ -29,15 +29,15 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     let unit = i % p.units;
     let place = i / p.units % step[copy + 3u];
     let head = i / p.units / step[copy + 3u];
-    let from = cache_row(p.heads, p.places, head, step[copy + 1u] * page + place) * p.units + unit;
-    let to = cache_row(p.heads, p.places, head, step[copy + 2u] * page + place) * p.units + unit;
+    let source = cache_row(p.heads, p.places, head, step[copy + 1u] * page + place) * p.units + unit;
+    let goal = cache_row(p.heads, p.places, head, step[copy + 2u] * page + place) * p.units + unit;
     if (HALVES) {
-      let bits = (atomicLoad(&k[from >> 1u]) >> ((from & 1u) * 16u)) & 0xffffu;
-      let shift = (to & 1u) * 16u;
-      atomicAnd(&k[to >> 1u], ~(0xffffu << shift));
-      atomicOr(&k[to >> 1u], bits << shift);
+      let bits = (atomicLoad(&k[source >> 1u]) >> ((source & 1u) * 16u)) & 0xffffu;
+      let shift = (goal & 1u) * 16u;
+      atomicAnd(&k[goal >> 1u], ~(0xffffu << shift));
+      atomicOr(&k[goal >> 1u], bits << shift);
     } else {
-      atomicStore(&k[to], atomicLoad(&k[from]));
+      atomicStore(&k[goal], atomicLoad(&k[source]));
     }
   }
 }
