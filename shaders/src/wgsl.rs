@@ -20,6 +20,7 @@ texts! {
     "linear_tiled",
     "linear_tiled_f32",
     "quantize",
+    "quantize_16",
     "formats/bf16",
     "formats/f16",
     "formats/f32",
@@ -36,6 +37,7 @@ texts! {
     "formats/q5_k",
     "formats/q6_k",
     "formats/q8_0",
+    "shared/f16",
     "shared/group",
     "shared/rows",
 }
