@@ -1,8 +1,8 @@
 // Token, position and sequence of every row of the step, from the step and the carry. Grid: a thread a row.
 struct Params {
-  rows: u32,       // most rows
-  rows_from: u32,
-  out: u32,        // word offset of the rows
+  rows: u32,      // most rows
+  rows_from: u32, // the word of the step with the true number
+  out: u32,       // the rows, in `act`
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -19,15 +19,14 @@ const LAST: u32 = 0xffffffffu;
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let row = id.x;
   if (row >= min(step[p.rows_from], p.rows)) { return; }
-  let seqs = step[6];
   for (var s = 0u; s < min(step[1], SEQS); s++) {
-    let at = seqs + s * SEQ_WORDS;
-    let i = row - step[at + 1u];
-    if (row < step[at + 1u] || i >= step[at + 2u]) { continue; }
+    let at = step[6] + s * SEQ_WORDS;
+    let first = step[at + 1u];
+    if (row < first || row - first >= step[at + 2u]) { continue; }
     let slot = min(step[at], SEQS - 1u);
     let fed = step[step[8] + row];
     act[p.out + 3u * row] = select(fed, k[TOKEN * SEQS + slot], fed == LAST);
-    act[p.out + 3u * row + 1u] = k[LENGTH * SEQS + slot] + i;
+    act[p.out + 3u * row + 1u] = k[LENGTH * SEQS + slot] + (row - first);
     act[p.out + 3u * row + 2u] = s;
   }
 }

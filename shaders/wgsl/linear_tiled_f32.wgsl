@@ -12,6 +12,7 @@ struct Params {
   panel: u32,     // words of a panel
   plane: u32,     // words of a row in the first plane
   bias: u32,      // offset of the bias in `small`, or NONE
+  begin: u32,     // first word of the piece
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -19,13 +20,14 @@ struct Params {
 @group(0) @binding(3) var<storage, read> small: array<f32>;
 @group(0) @binding(4) var<storage, read> w0: array<u32>;
 const NONE: u32 = 0xffffffffu;
+override STRIDE: u32 = 32u; // between words of a row; 1 for a weight of one row
 const LINE: u32 = 36u; // words from line to line of the rows' activations, so that fewer writes go to the same bank
 
 // slot: rows
 fn true_rows() -> u32 { return p.rows; }
 // end slot
-fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * 32u]; }
-// slot: values
+fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * STRIDE]; }
+// slot: floats
 fn values_0(base: u32, i4: u32) -> vec4<f32> { return vec4(f32(w_0(base, 0u, i4))); }
 // end slot
 
@@ -38,7 +40,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   let row = id.y * 32u;
   if (row >= rows) { return; }
   let lane = t % 32u;
-  let base = id.x * p.panel + lane;
+  let base = p.begin + id.x * p.panel + lane % STRIDE;
   let r = t / 32u * 4u;
   let quads = (p.k + 3u) / 4u;
   let blocks = (p.k + 31u) / 32u;

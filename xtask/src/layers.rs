@@ -41,12 +41,29 @@ const LAYERS: &[Layer] = &[
     Layer { package: TEMPLATE, may_use: &[] },
     Layer { package: TEXT, may_use: &[GGUF, TEMPLATE] },
     Layer { package: GENERATE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT] },
-    Layer { package: FACADE, may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, ENGINE_CPU] },
+    Layer {
+        package: FACADE,
+        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEXT, GENERATE, ENGINE_CPU, ENGINE_WGPU],
+    },
     Layer { package: CLI, may_use: &[FACADE] },
     // Checks across crates may look at everything.
     Layer {
         package: "inkstone-tests",
-        may_use: &[TENSOR, GGUF, COMPUTE, GRAPH, KVCACHE, MODEL, TEMPLATE, TEXT, GENERATE, FACADE, CLI, ENGINE_CPU],
+        may_use: &[
+            TENSOR,
+            GGUF,
+            COMPUTE,
+            GRAPH,
+            KVCACHE,
+            MODEL,
+            TEMPLATE,
+            TEXT,
+            GENERATE,
+            FACADE,
+            CLI,
+            ENGINE_CPU,
+            ENGINE_WGPU,
+        ],
     },
     // The crates that an external program would use.
     Layer { package: "custom_op", may_use: &[FACADE, ENGINE_CPU] },

@@ -107,7 +107,8 @@ pub trait Engine: Send + Sync {
     /// [`Error::Budget`] or [`Error::NoMemory`] with the numbers.
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer>;
 
-    /// Several buffers at once, in this order. A device may make one buffer of them.
+    /// Several buffers at once, in this order. A device may make one buffer of them; plans whose arena and ports come from one
+    /// call can be faster there.
     ///
     /// # Errors
     /// Like [`Engine::alloc`].

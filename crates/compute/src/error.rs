@@ -41,6 +41,22 @@ pub enum Error {
         /// The known names.
         known: String,
     },
+    /// An engine whose device is absent, or can't be used.
+    #[error("engine {engine} has no device: {reason}")]
+    NoDevice {
+        /// Name of the engine.
+        engine: String,
+        /// Where the device was looked for, or why it can't be used.
+        reason: String,
+    },
+    /// The device failed or went away. Its buffers are lost.
+    #[error("the device of engine {engine} failed: {reason}")]
+    DeviceLost {
+        /// Name of the engine.
+        engine: String,
+        /// The message of the driver.
+        reason: String,
+    },
     /// A buffer would exceed the memory budget.
     #[error("{what}: {bytes} bytes are needed, and {free} of {budget} are free on {engine}")]
     Budget {
@@ -242,7 +258,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::NoEngine { .. } | Error::NoIsa { .. } => ErrorKind::InvalidRequest,
-            Error::NoKernel { .. } | Error::WeightType { .. } => ErrorKind::Unsupported,
+            Error::NoKernel { .. } | Error::NoDevice { .. } | Error::WeightType { .. } => ErrorKind::Unsupported,
             Error::Budget { .. } | Error::NoMemory { .. } => ErrorKind::OutOfMemory,
             Error::Cancelled => ErrorKind::Cancelled,
             Error::Earlier(error) => error.kind(),
@@ -257,6 +273,7 @@ impl Error {
             | Error::Step(_)
             | Error::TooLarge { .. }
             | Error::NoExecutor { .. }
+            | Error::DeviceLost { .. }
             | Error::Hazard { .. }
             | Error::KernelEntry { .. }
             | Error::KernelResult { .. }

@@ -327,6 +327,8 @@ pub struct EngineOptions {
     pub without: Vec<String>,
     /// Name of the only instruction set to use; `None`: all that the machine has.
     pub isa: Option<String>,
+    /// The device: a part of its name, or its number in the list of the engine; `None`: the best one.
+    pub device: Option<String>,
     /// The arithmetic that the kernels of the engine may have.
     pub numerics: Accuracy,
     /// Whether weights are used in place in the layout of their source, instead of copied in the best layouts of the
@@ -361,6 +363,10 @@ impl EngineOptions {
     /// Limits the kernels to one instruction set.
     pub fn isa(self, name: impl Into<String>) -> Self {
         EngineOptions { isa: Some(name.into()), ..self }
+    }
+    /// On the device with this name or number.
+    pub fn device(self, name: impl Into<String>) -> Self {
+        EngineOptions { device: Some(name.into()), ..self }
     }
     /// With this arithmetic.
     pub fn numerics(self, numerics: Accuracy) -> Self {

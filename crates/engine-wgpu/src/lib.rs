@@ -1,1 +1,21 @@
 //! The engine for GPUs: kernels in WGSL on Vulkan, Metal and DirectX 12.
+
+mod adapters;
+mod bindings;
+pub mod call;
+mod device;
+mod engine;
+mod kernels;
+mod memory;
+mod pipelines;
+mod planes;
+mod program;
+mod queue;
+mod shader;
+mod tables;
+mod weights;
+mod words;
+
+pub use adapters::DeviceInfo;
+pub use engine::{VARIANTS, Wgpu};
+pub use shader::Shader;

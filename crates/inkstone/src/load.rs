@@ -84,5 +84,6 @@ impl Attempt<'_> {
 fn engine_options(options: &ModelOptions) -> EngineOptions {
     let engine = EngineOptions::default().threads(options.threads).in_place(options.mmap).profile(options.profile);
     let engine = engine.numerics(options.numerics).budget(options.budget);
-    options.isa.iter().fold(engine, |engine, isa| engine.isa(isa))
+    let engine = options.isa.iter().fold(engine, |engine, isa| engine.isa(isa));
+    options.device.iter().fold(engine, |engine, device| engine.device(device))
 }

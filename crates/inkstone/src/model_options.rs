@@ -20,6 +20,8 @@ pub struct ModelOptions {
     /// The name of the only instruction set that kernels may use. By default they use the best one of the machine. All
     /// instruction sets compute the same bits.
     pub isa: Option<String>,
+    /// The device of the engine: a part of its name, or its number. By default the best one.
+    pub device: Option<String>,
     /// The arithmetic that kernels may use. [`Accuracy::Fast`] changes the results for weights in Q4_K, Q5_K and Q6_K
     /// on a processor without AVX-512, and for BF16 weights on a processor with BF16 products. If it makes no weight
     /// faster, the model has a note.
@@ -64,6 +66,7 @@ impl Default for ModelOptions {
             engine: "auto".to_owned(),
             threads: 0,
             isa: None,
+            device: None,
             numerics: Accuracy::default(),
             profile: false,
             budget: 0,
@@ -110,6 +113,8 @@ setters! {
     threads: usize => threads;
     /// Sets [`ModelOptions::isa`](#structfield.isa).
     isa: &str => Some(isa.to_owned());
+    /// Sets [`ModelOptions::device`](#structfield.device).
+    device: &str => Some(device.to_owned());
     /// Sets [`ModelOptions::numerics`](#structfield.numerics).
     numerics: Accuracy => numerics;
     /// Sets [`ModelOptions::profile`](#structfield.profile).

@@ -164,6 +164,8 @@ fn of_compute() -> Rows {
         Earlier(Arc::new(compute::Error::Cancelled)) => Cancelled;
         Step(StepError { what: "rows", value: 1, allowed: Some(0) }) => Engine;
         TooLarge { what, value, limit, plan } => Engine;
+        NoDevice { engine, reason } => Unsupported;
+        DeviceLost { engine, reason } => Engine;
         NoExecutor { engine, exec, known } => Engine;
         Hazard { first, second, bytes } => Engine;
         KernelEntry { kernel, engine, expected } => Engine;

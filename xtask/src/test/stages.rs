@@ -2,12 +2,12 @@
 
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
-use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, is_present};
+use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, VULKAN, is_present};
 use super::{package, pages, readme};
 use crate::error::Error;
 use crate::files::files_below;
 use crate::workspace::Package;
-use crate::{layers, prose, repository};
+use crate::{layers, prose, repository, vulkan};
 
 pub struct Stage {
     pub name: &'static str,
@@ -138,6 +138,21 @@ pub static STAGES: &[Stage] = &[
         },
     },
     Stage {
+        name: "wgpu",
+        what: "the engine for GPUs on drivers that compute on the CPU, with vectors of 128, 256 and 512 bits",
+        needs: &[&VULKAN],
+        cases: devices,
+        run: |c, device| {
+            let (driver, width) = device.split_once(' ').map_or((device, None), |(name, width)| (name, Some(width)));
+            // The same command line as in stage `test`, so that nothing is built again.
+            let line = "cargo test --workspace --all-features --no-fail-fast --test device -- --ignored --show-output";
+            let variables = vulkan::environment(&c.workspace, driver, width)?;
+            let program =
+                variables.into_iter().fold(c.program(line), |program, (name, value)| program.env(name, value));
+            c.programs(&format!("wgpu {device}"), [program])
+        },
+    },
+    Stage {
         name: "doctest",
         what: "the examples in the documentation",
         needs: &[],
@@ -232,6 +247,12 @@ const FUZZ_LIMITS: [&str; 3] = ["-max_total_time=10", "-max_len=65536", "-malloc
 
 fn once(_: &Context) -> Result<Vec<String>, Error> {
     Ok(vec![String::new()])
+}
+
+/// A driver, and the bits of its vectors.
+fn devices(context: &Context) -> Result<Vec<String>, Error> {
+    let slow = context.is_full().then_some("swiftshader");
+    Ok(["lavapipe 128", "lavapipe 256", "lavapipe 512"].into_iter().chain(slow).map(str::to_owned).collect())
 }
 
 fn packages(context: &Context) -> Result<Vec<String>, Error> {

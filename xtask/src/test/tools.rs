@@ -34,6 +34,12 @@ pub static CARGO_FUZZ: Tool = Tool {
 pub static CXX: Tool = Tool { name: "a C++ compiler (c++)", probe: "c++ --version", install: None };
 pub static GIT: Tool = Tool { name: "git", probe: "git --version", install: None };
 pub static PYTHON: Tool = Tool { name: "python3", probe: "python3 --version", install: None };
+/// Two drivers that compute on the CPU. They are unpacked into the target folder; the system is not changed.
+pub static VULKAN: Tool = Tool {
+    name: "a Vulkan driver for tests",
+    probe: "cargo xtask vulkan swiftshader --env",
+    install: Some("cargo xtask vulkan --setup"),
+};
 /// Not needed: cargo test does its work where it is absent.
 pub static NEXTEST: Tool = Tool { name: "cargo-nextest", probe: "cargo nextest --version", install: None };
 

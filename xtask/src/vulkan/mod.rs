@@ -10,6 +10,17 @@ use crate::error::Error;
 use crate::workspace::Workspace;
 use drivers::{DRIVERS, Driver};
 
+/// The variables for a program that is to use only this driver.
+pub fn environment(
+    workspace: &Workspace,
+    name: &str,
+    width: Option<&str>,
+) -> Result<Vec<(&'static str, String)>, Error> {
+    let driver = DRIVERS.iter().find(|driver| driver.name == name);
+    let driver = driver.ok_or_else(|| Error::Usage { message: format!("vulkan has no driver {name}") })?;
+    driver.environment(&workspace.target().join("tools/vulkan"), width)
+}
+
 pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     let folder = Workspace::load()?.target().join("tools/vulkan");
     match Request::parse(arguments)? {

@@ -86,6 +86,9 @@ pub(crate) struct BenchArgs {
     /// Instruction set of the kernels: portable, avx2 or avx512 [default: the best of this machine]
     #[arg(long, value_name = "NAME", help_heading = MODEL_OPTIONS)]
     isa: Option<String>,
+    /// Device of the engine: a part of its name, or its number [default: the best one]
+    #[arg(long, value_name = "NAME", help_heading = MODEL_OPTIONS)]
+    device: Option<String>,
     /// Accuracy of products: precise, or fast, which rounds activations more if that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies(),
           help_heading = MODEL_OPTIONS)]
@@ -113,6 +116,7 @@ impl BenchArgs {
         let mut options = ModelOptions::default().threads(threads).sequences(sequences).ctx(tokens);
         options.engine = self.engine.clone();
         options.isa = self.isa.clone();
+        options.device = self.device.clone();
         options.numerics = self.numerics;
         self.cache.set(&mut options);
         options.mmap = self.mmap.unwrap_or(false);
@@ -132,7 +136,8 @@ impl BenchArgs {
     pub(crate) fn engine_options(&self, threads: usize) -> EngineOptions {
         let options =
             EngineOptions::default().threads(threads).in_place(self.mmap.unwrap_or(false)).numerics(self.numerics);
-        self.isa.iter().fold(options, |options, isa| options.isa(isa))
+        let options = self.isa.iter().fold(options, |options, isa| options.isa(isa));
+        self.device.iter().fold(options, |options, device| options.device(device))
     }
 
     /// The numbers of threads; 0 stands for one per core.

@@ -162,6 +162,9 @@ pub(crate) struct EngineArgs {
     /// Instruction set of the kernels: portable, avx2 or avx512; the results are equal [default: the best of this machine]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
+    /// Device of the engine: a part of its name, or its number [default: the best one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     /// Accuracy of products: precise, or fast, which rounds activations more if that is faster
     #[arg(long, value_name = "NAME", default_value = Accuracy::default().name(), value_parser = accuracies())]
     pub(crate) numerics: Accuracy,
@@ -172,7 +175,7 @@ pub(crate) struct EngineArgs {
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// Memory in bytes for weights, caches and activations, such as 1500M or 2G; 0: the free memory [default: 0]
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
+    #[arg(long, visible_alias = "device-memory", value_name = "BYTES", allow_negative_numbers = true, value_parser = number::bytes)]
     pub(crate) budget: Option<u64>,
     /// Use the weights in the mapped file, without a copy in memory: a faster start, but slower text
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",

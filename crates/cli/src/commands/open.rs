@@ -27,6 +27,7 @@ pub(super) fn options(engine: &EngineArgs) -> ModelOptions {
     options.engine = engine.engine.clone();
     options.threads = threads(engine.threads.unwrap_or(0));
     options.isa = engine.isa.clone();
+    options.device = engine.device.clone();
     options.numerics = engine.numerics;
     options.ctx = engine.ctx.filter(|tokens| *tokens > 0);
     options.budget = engine.budget.unwrap_or(0);

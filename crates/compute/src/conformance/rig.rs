@@ -54,13 +54,17 @@ impl Rig {
         let loaded = engine.load(weights, &interface.weights, &NoProgress)?;
         let state = |ty: &Type| engine.alloc(ty.bytes(&plan.bucket), Usage::State);
         let states = interface.states.iter().map(|s| state(&s.ty)).collect::<Result<Vec<Buffer>>>()?;
-        let port = |(port, ty): &(Port, Type)| Ok((*port, engine.alloc(ty.bytes(&plan.bucket), Usage::Port)?));
-        let ports = interface.ports.iter().map(port).collect::<Result<Vec<(Port, Buffer)>>>()?;
+        let ports = interface.ports.iter().map(|(_, ty)| (ty.bytes(&plan.bucket), Usage::Port));
+        let values: Vec<(u64, Usage)> = [(plan.arena_bytes, Usage::Arena)].into_iter().chain(ports).collect();
+        let values = engine.alloc_all(&values)?;
+        let Some((arena, ports)) = values.split_first() else { unreachable!("an engine gives all or an error") };
+        let ports: Vec<(Port, Buffer)> =
+            interface.ports.iter().zip(ports).map(|((port, _), buffer)| (*port, buffer.clone())).collect();
         let bind = Bindings {
             weights: loaded,
             states: states.into(),
             ports: ports.into(),
-            arena: engine.alloc(plan.arena_bytes, Usage::Arena)?,
+            arena: arena.clone(),
             step: engine.alloc(4 * STEP_WORDS as u64, Usage::Step)?,
         };
         let exec = engine.caps().exec.first().copied().unwrap_or(crate::Exec::Steps);

@@ -1,0 +1,178 @@
+//! The adapters of this machine, and the choice of one.
+
+use crate::Wgpu;
+use inkstone_compute::{Error, Result, available_memory};
+use std::path::Path;
+use wgpu::{Adapter, Backends, DeviceType, Instance, InstanceDescriptor, InstanceFlags};
+
+/// The memory of an adapter that does not tell it.
+const UNKNOWN: u64 = 4 << 30;
+
+/// For the automatic choice of an engine, models of fewer bytes are as fast on the CPU.
+const SMALL: u64 = 64 << 20;
+
+/// A device as it is described to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `discrete`, `integrated`, `virtual`, `software` or `other`.
+    pub kind: &'static str,
+    /// The programming interface: `Vulkan`, `Metal`, `Dx12`.
+    pub backend: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// Bytes of its memory.
+    pub memory: u64,
+    /// Whether it told its memory; otherwise it is assumed.
+    pub memory_known: bool,
+    /// The most bytes of a buffer that a kernel reaches.
+    pub binding: u64,
+    /// Sizes of subgroups.
+    pub subgroups: [u32; 2],
+}
+
+/// The error of an engine without a device.
+pub(crate) fn none(reason: impl Into<String>) -> Error {
+    Error::NoDevice { engine: Wgpu::NAME.to_owned(), reason: reason.into() }
+}
+
+/// Kinds in the order in which they are preferred.
+const KINDS: [(DeviceType, &str); 5] = [
+    (DeviceType::DiscreteGpu, "discrete"),
+    (DeviceType::IntegratedGpu, "integrated"),
+    (DeviceType::VirtualGpu, "virtual"),
+    (DeviceType::Other, "other"),
+    (DeviceType::Cpu, "software"),
+];
+
+fn kind(adapter: &Adapter) -> (usize, &'static str) {
+    let ty = adapter.get_info().device_type;
+    let place = KINDS.iter().position(|(known, _)| *known == ty).unwrap_or(KINDS.len() - 1);
+    (place, KINDS[place].1)
+}
+
+/// All adapters, the best first.
+///
+/// # Errors
+/// There is none; the error says where drivers were looked for.
+pub(crate) fn all() -> Result<Vec<Adapter>> {
+    let mut description = InstanceDescriptor::new_without_display_handle();
+    description.backends = Backends::VULKAN | Backends::METAL | Backends::DX12;
+    description.flags = InstanceFlags::empty();
+    let instance = Instance::new(description);
+    let mut adapters = pollster::block_on(instance.enumerate_adapters(Backends::all()));
+    adapters.sort_by_key(|adapter| kind(adapter).0);
+    if adapters.is_empty() { Err(none(nowhere())) } else { Ok(adapters) }
+}
+
+/// Where drivers were looked for.
+fn nowhere() -> String {
+    if cfg!(target_os = "linux") {
+        "no driver of Vulkan was found; the loader is libvulkan.so.1 in the library path, and drivers are listed in \
+         VK_DRIVER_FILES or in vulkan/icd.d below /usr/share, /etc and ~/.local/share"
+            .to_owned()
+    } else if cfg!(windows) {
+        "no adapter of DirectX 12 or Vulkan was found".to_owned()
+    } else {
+        "no adapter of Metal was found".to_owned()
+    }
+}
+
+/// Whether the system has a device file of a GPU, so that it is worth while to load a driver.
+fn is_likely() -> bool {
+    let has = |folder: &str, prefix: &str| {
+        let names = std::fs::read_dir(Path::new(folder)).into_iter().flatten().flatten();
+        names.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+    };
+    !cfg!(target_os = "linux") || has("/dev/dri", "renderD") || has("/dev", "nvidia")
+}
+
+/// The adapter for an engine that was not asked for by its name, and weights of so many bytes.
+///
+/// # Errors
+/// Another engine is faster.
+pub(crate) fn automatic(weight_bytes: u64) -> Result<Adapter> {
+    if weight_bytes <= SMALL {
+        return Err(none(format!("a model of {weight_bytes} bytes is as fast on the CPU")));
+    }
+    if !is_likely() {
+        return Err(none("the system has no device file of a GPU"));
+    }
+    let adapters = all()?;
+    let discrete = adapters.into_iter().find(|adapter| kind(adapter).1 == "discrete");
+    discrete.ok_or_else(|| none("none is discrete; others are used only by name"))
+}
+
+/// The adapter with a name, a part of one, or a number; without one, the best.
+///
+/// # Errors
+/// There is none such; the error lists all.
+pub(crate) fn named(name: Option<&str>) -> Result<Adapter> {
+    let mut adapters = all()?;
+    let Some(name) = name else { return Ok(adapters.swap_remove(0)) };
+    let names: Vec<String> = adapters.iter().map(|adapter| adapter.get_info().name).collect();
+    let lower = name.to_lowercase();
+    let place = match name.parse::<usize>() {
+        Ok(number) => (number < adapters.len()).then_some(number),
+        Err(_) => names.iter().position(|known| known.to_lowercase().contains(&lower)),
+    };
+    match place {
+        Some(place) => Ok(adapters.swap_remove(place)),
+        None => {
+            let known =
+                names.iter().enumerate().map(|(i, name)| format!("{i} ({name})")).collect::<Vec<_>>().join(", ");
+            Err(none(format!("no device {name}; there are: {known}")))
+        }
+    }
+}
+
+/// The memory of an adapter, if it tells it.
+#[allow(unsafe_code)]
+pub(crate) fn told_memory(adapter: &Adapter) -> Option<u64> {
+    // SAFETY: the handles are only read, and live as long as the adapter, which is borrowed.
+    let properties = unsafe {
+        let vulkan = adapter.as_hal::<wgpu::hal::api::Vulkan>()?;
+        vulkan.shared_instance().raw_instance().get_physical_device_memory_properties(vulkan.raw_physical_device())
+    };
+    /// The flag of heaps that are the device's own (`VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`).
+    const LOCAL: u32 = 1;
+    let heaps = properties.memory_heaps.iter().take(properties.memory_heap_count as usize);
+    let largest = heaps.filter(|heap| heap.flags.as_raw() & LOCAL != 0).map(|heap| heap.size).max()?;
+    let shared = matches!(kind(adapter).1, "software" | "integrated");
+    Some(if shared { largest.min(available_memory()) } else { largest })
+}
+
+/// The memory that an engine may use on an adapter: what it tells, less a sixteenth for the driver.
+pub(crate) fn memory(adapter: &Adapter) -> u64 {
+    told_memory(adapter).map_or(UNKNOWN, |bytes| bytes - bytes / 16)
+}
+
+/// The most bytes of a buffer that a kernel reaches with these limits.
+pub(crate) fn binding(limits: &wgpu::Limits) -> u64 {
+    limits.max_storage_buffer_binding_size.min(limits.max_buffer_size) / 256 * 256
+}
+
+impl DeviceInfo {
+    /// All devices of this machine, the best first.
+    ///
+    /// # Errors
+    /// There is none; the error says where drivers were looked for.
+    pub fn all() -> Result<Vec<DeviceInfo>> {
+        let info = |adapter: &Adapter| {
+            let (info, told) = (adapter.get_info(), told_memory(adapter));
+            DeviceInfo {
+                kind: kind(adapter).1,
+                backend: format!("{:?}", info.backend),
+                driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+                memory: told.unwrap_or(UNKNOWN),
+                memory_known: told.is_some(),
+                binding: binding(&adapter.limits()),
+                subgroups: [info.subgroup_min_size, info.subgroup_max_size],
+                name: info.name,
+            }
+        };
+        Ok(all()?.iter().map(info).collect())
+    }
+}

@@ -1,0 +1,150 @@
+//! The engine: its capabilities, its memory, its queues.
+
+use crate::adapters;
+use crate::call::{Entry, PLANES32};
+use crate::device::Device;
+use crate::kernels;
+use crate::memory::Memory;
+use crate::pipelines::Pipelines;
+use crate::program::Maker;
+use crate::queue::WgpuQueue;
+use crate::tables::Tables;
+use crate::weights::Loading;
+use inkstone_compute::{
+    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
+    Result, Usage, WeightSlot, Weights,
+};
+use inkstone_tensor::sampling::ChainRef;
+use inkstone_tensor::{Progress, WeightSource};
+use std::fmt;
+use std::sync::Arc;
+
+/// The engine for GPUs.
+pub struct Wgpu {
+    caps: Caps,
+    registry: Registry,
+    budget: Arc<Budget>,
+    device: Arc<Device>,
+    pipelines: Pipelines,
+    tables: Tables,
+}
+
+/// The variants of kernels, the best first. All compute the same bits.
+pub const VARIANTS: [&str; 1] = ["core"];
+
+impl Wgpu {
+    /// Its name.
+    pub const NAME: &'static str = "wgpu";
+
+    /// Opens the engine on the device of the options, or on the best one.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] without an adapter, or if the driver refuses; [`Error::NoIsa`] if the options name an unknown
+    /// variant; [`Error::KernelEntry`] if the entry of a custom kernel is not an [`Entry`].
+    pub fn new(options: &EngineOptions) -> Result<Wgpu> {
+        let core = options.isa.as_deref() == Some("core");
+        if let Some(isa) = options.isa.clone().filter(|isa| !VARIANTS.contains(&isa.as_str())) {
+            return Err(Error::NoIsa { engine: Self::NAME.to_owned(), isa, known: VARIANTS.join(", ") });
+        }
+        if let Some(kernel) = options.kernels.iter().find(|k| k.entry.downcast_ref::<Entry>().is_none()) {
+            let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
+            return Err(Error::KernelEntry { kernel, engine, expected: "an Entry" });
+        }
+        let adapter = match options.auto {
+            Some(weight_bytes) => adapters::automatic(weight_bytes)?,
+            None => adapters::named(options.device.as_deref())?,
+        };
+        let device = Arc::new(Device::open(&adapter, core)?);
+        let mut caps = Caps::made_up(Self::NAME);
+        caps.memory = if options.budget > 0 { options.budget } else { adapters::memory(&adapter) };
+        caps.binding = adapters::binding(&device.limits);
+        caps.features = VARIANTS.to_vec();
+        caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+        caps.logit_rows = vec![1, 8, 64];
+        caps.ahead = 3;
+        let registry = options.apply(Self::NAME, vec![PLANES32, Layout::FILE], kernels::table());
+        let budget = Budget::new(Self::NAME, caps.memory);
+        Ok(Wgpu { caps, registry, budget, device, pipelines: Pipelines::default(), tables: Tables::default() })
+    }
+
+    /// The number of shaders that were compiled.
+    pub fn compiled(&self) -> usize {
+        self.pipelines.len()
+    }
+
+    fn maker(&self) -> Maker<'_> {
+        let Wgpu { device, pipelines, tables, registry, budget, .. } = self;
+        Maker { device, pipelines, tables, registry, budget }
+    }
+
+    fn loading(&self) -> Loading<'_> {
+        Loading { device: &self.device, budget: &self.budget, piece: self.caps.binding }
+    }
+}
+
+impl fmt::Debug for Wgpu {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}", self.caps)
+    }
+}
+
+impl Engine for Wgpu {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
+        let mut memory = Memory::all(&self.device, &self.budget, &[(bytes, usage)])?;
+        let memory = memory.pop().ok_or(Error::Foreign { what: "buffer", engine: Self::NAME.to_owned() })?;
+        Ok(Buffer::new(Arc::new(memory), bytes))
+    }
+
+    fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
+        let memory = Memory::all(&self.device, &self.budget, buffers)?;
+        Ok(memory
+            .into_iter()
+            .map(|memory| (memory.bytes, memory))
+            .map(|(bytes, m)| Buffer::new(Arc::new(m), bytes))
+            .collect())
+    }
+
+    fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {
+        match self.loading().bytes(weights) {
+            Ok(bytes) => bytes,
+            Err(Error::NoMemory { .. }) => u64::MAX,
+            // `load` gives the error.
+            Err(_) => 0,
+        }
+    }
+
+    fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
+        let Some(first) = plans.first() else { return Ok(()) };
+        let outline = self.loading().outline(&first.interface.weights)?;
+        self.pipelines.warm(&self.device, self.maker().shaders(plans, &outline)?, progress)
+    }
+
+    fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
+        self.loading().load(source, weights, progress)
+    }
+
+    fn prepare(&self, plan: Arc<Plan>, bind: Bindings, exec: Exec) -> Result<Arc<dyn Executable>> {
+        if !self.caps.exec.contains(&exec) {
+            let known = self.caps.exec.iter().map(|e| format!("{e:?}").to_lowercase()).collect::<Vec<_>>().join(", ");
+            let (engine, exec) = (Self::NAME.to_owned(), format!("{exec:?}").to_lowercase());
+            return Err(Error::NoExecutor { engine, exec, known });
+        }
+        Ok(Arc::new(self.maker().program(plan, bind)?))
+    }
+
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(WgpuQueue::new(self.device.clone(), self.budget.clone())))
+    }
+
+    fn draws(&self, _chain: ChainRef) -> bool {
+        false
+    }
+}

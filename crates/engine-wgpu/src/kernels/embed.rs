@@ -1,0 +1,50 @@
+//! The rows of tables of tokens or positions, and the encoding of activations.
+
+use super::formats::{BLOCKS, layout, unpack};
+use super::{blocks, groups, one, other};
+use crate::call::{Call, Dispatch, Source, word};
+use crate::shader::Shader;
+use inkstone_compute::{Caps, Query};
+use inkstone_tensor::ops::By;
+use inkstone_tensor::{DType, Dim, Op};
+
+/// A table of one row is among the vectors.
+pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
+    let one = query.ins.get(1).is_some_and(|table| table.rows == Dim::N(1));
+    one.then(|| "a table of one row".to_owned())
+}
+
+pub(super) fn embed(call: &Call) -> Result<Vec<Dispatch>, String> {
+    let Op::Embed(op) = call.op else { return Err(other(call)) };
+    let [rows, table, out] = [&call.ins[0], &call.ins[1], &call.outs[0]];
+    let matrix = table.matrix()?;
+    let planes = layout(matrix)?;
+    let shader = if BLOCKS.contains(&matrix.dtype) {
+        Shader::named("embed").file("group", "shared/group").slot("block", unpack(matrix.dtype)?)
+    } else {
+        Shader::named("embed_f32").slot("floats", unpack(matrix.dtype)?)
+    };
+    let shader = shader.file("rows", "shared/rows").constant("BY", if op.by == By::Token { 0.0 } else { 1.0 });
+    let piece = |(i, piece): (usize, &crate::weights::Piece)| {
+        let mut parameters = call.parameters(&[rows.at()?, out.at()?]);
+        for value in [matrix.cols, piece.first, piece.rows, matrix.rows, planes.panel_words, planes.second] {
+            parameters.push(word(value)?);
+        }
+        let grid = [blocks(matrix.cols, 256)?, groups(call.rows() as usize)?, 1];
+        Ok(Dispatch::new(shader.clone(), parameters, grid).reading(Source::Piece(matrix.clone(), i)))
+    };
+    matrix.pieces.iter().enumerate().map(piece).collect()
+}
+
+/// Activations are encoded for products only.
+pub(super) fn refuses_quantize(query: &Query, _caps: &Caps) -> Option<String> {
+    let Op::Quantize(op) = query.op else { return None };
+    (op.to != DType::Q8_A).then(|| format!("no encoding in {}", op.to))
+}
+
+pub(super) fn quantize(call: &Call) -> Result<Vec<Dispatch>, String> {
+    let [x, out] = [&call.ins[0], &call.outs[0]];
+    let parameters = call.parameters(&[x.at()?, out.at()?, word(x.ty.cols / 32)?]);
+    let shader = Shader::named("quantize").file("rows", "shared/rows");
+    one(Dispatch::new(shader, parameters, [blocks(x.ty.cols, 256)?, groups(call.rows() as usize)?, 1]))
+}
