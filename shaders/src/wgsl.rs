@@ -55,6 +55,7 @@ texts! {
     "linear_tiled_f32",
     "map",
     "quantize",
+    "quantize_16",
     "rms_norm",
     "rope",
     "shared/f16",
@@ -86,19 +87,43 @@ mod tests {
             .collect()
     }
 
-    /// A kernel whose slots have the texts that `choose` names.
-    fn assembled(kernel: &str, choose: impl Fn(&str) -> String) -> String {
-        let (mut out, mut lines) = (String::new(), text(kernel).unwrap().lines());
-        while let Some(line) = lines.next() {
-            match line.strip_prefix("// slot: ").and_then(|slot| text(&choose(slot))) {
-                Some(text) => {
-                    out.push_str(text);
-                    assert!(lines.any(|line| line == "// end slot"), "{kernel}: {line} has no end");
-                }
-                None => out.extend([line, "\n"]),
+    /// The texts that engines put in the place of a slot.
+    fn choices(slot: &str) -> Vec<String> {
+        let with = |folder: &str, function: &str| {
+            let fits = |(name, text): &&(&str, &str)| name.starts_with(folder) && text.contains(function);
+            let texts: Vec<String> = TEXTS.iter().filter(fits).map(|(_, text)| (*text).to_owned()).collect();
+            assert!(texts.len() > 2, "{folder}: {function}");
+            texts
+        };
+        let shared = |slot: &str| text(&format!("shared/{slot}")).unwrap_or_else(|| panic!("slot {slot}"));
+        match slot {
+            "block" => with("formats/", "fn codes_0("),
+            "floats" => with("formats/", "fn values_0("),
+            "keys" => with("caches/", "fn k_at("),
+            "values" => {
+                with("caches/", "fn k_at(").iter().map(|text| text.replace("k_", "v_").replace("k[", "v[")).collect()
             }
+            "encode" => with("caches/", "fn encode(").into_iter().map(|text| text + shared("f16")).collect(),
+            // Engines write it.
+            "expression" => Vec::new(),
+            _ => vec![shared(slot).to_owned()],
         }
-        out
+    }
+
+    /// A kernel with choice `i` of each slot, and whether a slot has so many.
+    fn assembled(kernel: &str, i: usize) -> (String, bool) {
+        let (mut out, mut lines, mut more) = (String::new(), text(kernel).unwrap().lines(), false);
+        while let Some(line) = lines.next() {
+            let texts = line.strip_prefix("// slot: ").map(choices).unwrap_or_default();
+            more |= i < texts.len();
+            if texts.is_empty() {
+                out.extend([line, "\n"]);
+                continue;
+            }
+            out.push_str(&texts[i % texts.len()]);
+            assert!(lines.any(|line| line == "// end slot"), "{kernel}: {line} has no end");
+        }
+        (out, more)
     }
 
     fn check(name: &str, text: &str) {
@@ -111,27 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_valid_as_they_stand_and_with_every_format() {
-        let with = |function: &str| {
-            let of = |(name, text): &(&'static str, &str)| {
-                (name.starts_with("formats/") && text.contains(function)).then_some(*name)
-            };
-            TEXTS.iter().filter_map(of).collect::<Vec<_>>()
-        };
-        let formats = [("// slot: block", with("fn codes_0(")), ("// slot: values", with("fn values_0("))];
-        assert_eq!(formats.each_ref().map(|(_, names)| names.len()), [13, 3]);
+    fn kernels_are_valid_as_they_stand_and_with_every_text_of_their_slots() {
         for (kernel, own) in TEXTS.iter().filter(|(name, _)| !name.contains('/')) {
             check(kernel, own);
-            let filled = |format: &str| {
-                assembled(kernel, |slot| {
-                    if ["block", "values"].contains(&slot) { format.to_owned() } else { format!("shared/{slot}") }
-                })
-            };
-            match formats.iter().find(|(slot, _)| own.lines().any(|line| line == *slot)) {
-                Some((_, formats)) => {
-                    formats.iter().for_each(|format| check(&format!("{kernel} of {format}"), &filled(format)))
-                }
-                None => check(kernel, &filled("")),
+            let mut i = 0;
+            while let (text, true) = assembled(kernel, i) {
+                check(&format!("{kernel}, choice {i} of each slot"), &text);
+                i += 1;
             }
         }
     }

@@ -22,7 +22,7 @@ override BY: u32 = 0u; // 0: token, 1: position
 fn true_rows() -> u32 { return p.rows; }
 // end slot
 fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * 32u]; }
-// slot: values
+// slot: floats
 fn values_0(base: u32, i4: u32) -> vec4<f32> { return vec4(f32(w_0(base, 0u, i4))); }
 // end slot
 

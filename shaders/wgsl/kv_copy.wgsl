@@ -30,14 +30,14 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     let place = i / p.units % step[copy + 3u];
     let head = i / p.units / step[copy + 3u];
     let source = cache_row(p.heads, p.places, head, step[copy + 1u] * page + place) * p.units + unit;
-    let goal = cache_row(p.heads, p.places, head, step[copy + 2u] * page + place) * p.units + unit;
+    let to = cache_row(p.heads, p.places, head, step[copy + 2u] * page + place) * p.units + unit;
     if (HALVES) {
       let bits = (atomicLoad(&k[source >> 1u]) >> ((source & 1u) * 16u)) & 0xffffu;
-      let shift = (goal & 1u) * 16u;
-      atomicAnd(&k[goal >> 1u], ~(0xffffu << shift));
-      atomicOr(&k[goal >> 1u], bits << shift);
+      let shift = (to & 1u) * 16u;
+      atomicAnd(&k[to >> 1u], ~(0xffffu << shift));
+      atomicOr(&k[to >> 1u], bits << shift);
     } else {
-      atomicStore(&k[goal], atomicLoad(&k[source]));
+      atomicStore(&k[to], atomicLoad(&k[source]));
     }
   }
 }

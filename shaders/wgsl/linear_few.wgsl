@@ -1,7 +1,7 @@
-// x w^T + bias for up to 8 rows of activations in Q8_A, for a piece of w. Grid: a workgroup a panel. A thread has a
-// segment of k of one column, for all rows; 32 neighbours have the columns of a panel.
+// x w^T + bias for few rows of activations in Q8_A, for a piece of w. Grid: x a panel, y ROWS rows. A thread has a
+// segment of k of one column, for all these rows; 32 neighbours have the columns of a panel.
 struct Params {
-  rows: u32,      // most rows, at most ROWS
+  rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
   x: u32,         // word offset of the activations
   out: u32,       // word offset of the result
@@ -19,7 +19,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read> small: array<f32>;
 @group(0) @binding(4) var<storage, read> w0: array<u32>;
 const NONE: u32 = 0xffffffffu;
-override ROWS: u32 = 8u;
+override ROWS: u32 = 8u; // up to 8
 
 // slot: rows
 fn true_rows() -> u32 { return p.rows; }
@@ -45,7 +45,10 @@ var<workgroup> part: array<f32, 2048>; // rows x segments x columns
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let rows = min(true_rows(), ROWS);
+  let first = id.y * ROWS;
+  let all = true_rows();
+  if (first >= all) { return; }
+  let rows = min(all - first, ROWS);
   let lane = t % 32u;
   let segment = t / 32u;
   let base = id.x * p.panel + lane;
@@ -56,7 +59,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
     let b = vec4(codes_0(base, g, 4u), codes_0(base, g, 5u), codes_0(base, g, 6u), codes_0(base, g, 7u));
     for (var r = 0u; r < ROWS; r++) {
       if (r < rows) {
-        let at = p.x + (r * p.groups + g) * 10u;
+        let at = p.x + ((first + r) * p.groups + g) * 10u;
         let x = vec4(act[at], act[at + 1u], act[at + 2u], act[at + 3u]);
         let y = vec4(act[at + 4u], act[at + 5u], act[at + 6u], act[at + 7u]);
         var sums = vec2(0, bitcast<i32>(act[at + 9u]));
@@ -74,5 +77,5 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   var sum = 0.0;
   for (var i = 0u; i < 8u; i++) { sum += part[row * 256u + i * 32u + lane]; }
   if (p.bias != NONE) { sum += small[p.bias + p.first + col]; }
-  act[p.out + row * p.cols + p.first + col] = bitcast<u32>(sum);
+  act[p.out + (first + row) * p.cols + p.first + col] = bitcast<u32>(sum);
 }

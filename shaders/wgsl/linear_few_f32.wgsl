@@ -1,7 +1,7 @@
-// x w^T + bias for up to 8 rows of activations in f32, for a piece of w. Grid: a workgroup a panel. A thread has a
-// segment of k of one column, for all rows; 32 neighbours have the columns of a panel.
+// x w^T + bias for few rows of activations in f32, for a piece of w. Grid: x a panel, y ROWS rows. A thread has a
+// segment of k of one column, for all these rows; 32 neighbours have the columns of a panel.
 struct Params {
-  rows: u32,      // most rows, at most ROWS
+  rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
   x: u32,         // word offset of the activations
   out: u32,       // word offset of the result
@@ -21,13 +21,13 @@ struct Params {
 @group(0) @binding(4) var<storage, read> w0: array<u32>;
 const NONE: u32 = 0xffffffffu;
 override STRIDE: u32 = 32u; // between words of a row; 1 for a weight of one row
-override ROWS: u32 = 8u;
+override ROWS: u32 = 8u; // up to 8
 
 // slot: rows
 fn true_rows() -> u32 { return p.rows; }
 // end slot
 fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * STRIDE]; }
-// slot: values
+// slot: floats
 fn values_0(base: u32, i4: u32) -> vec4<f32> { return vec4(f32(w_0(base, 0u, i4))); }
 // end slot
 
@@ -48,10 +48,13 @@ fn x4(at: u32, i: u32) -> vec4<f32> {
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let rows = min(true_rows(), ROWS);
+  let first = id.y * ROWS;
+  let all = true_rows();
+  if (first >= all) { return; }
+  let rows = min(all - first, ROWS);
   let lane = t % 32u;
   let segment = t / 32u;
-  let base = p.begin + id.x * p.panel + lane;
+  let base = p.begin + id.x * p.panel + lane % STRIDE;
   let quads = (p.k + 3u) / 4u;
   let blocks = (p.k + 31u) / 32u;
   let end = min((segment + 1u) * blocks / 8u * 8u, quads);
@@ -60,7 +63,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
     let w = values_0(base, i);
     for (var r = 0u; r < ROWS; r++) {
       if (r < rows) {
-        let x = x4(p.x + r * p.k, i * 4u);
+        let x = x4(p.x + (first + r) * p.k, i * 4u);
         acc[r] = fma(w.w, x.w, fma(w.z, x.z, fma(w.y, x.y, fma(w.x, x.x, acc[r]))));
       }
     }
@@ -73,5 +76,5 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   var sum = 0.0;
   for (var i = 0u; i < 8u; i++) { sum += part[row * 256u + i * 32u + lane]; }
   if (p.bias != NONE) { sum += small[p.bias + p.first + col]; }
-  act[p.out + row * p.cols + p.first + col] = bitcast<u32>(sum);
+  act[p.out + (first + row) * p.cols + p.first + col] = bitcast<u32>(sum);
 }

@@ -42,11 +42,13 @@ fn codes_0(base: u32, group: u32, j: u32) -> u32 { return w_0(base, 0u, group * 
 fn scales_0(base: u32, group: u32) -> Scales { return Scales(1.0, 0.0, 0u); }
 // end slot
 
-var<workgroup> wq: array<u32, STEP * 256u>;      // groups x words x columns
+// Of the weights: codes (groups x words x columns), then s, m and factors (groups x columns).
+var<workgroup> wq: array<u32, STEP * 256u>;
 var<workgroup> ws: array<f32, STEP * 32u>;
 var<workgroup> wm: array<f32, STEP * 32u>;
 var<workgroup> wf: array<u32, STEP * 32u>;
-var<workgroup> xq: array<u32, STEP * 8u * LINE>; // groups x words x rows
+// Of the activations: bytes (groups x words x rows), then scales and sums (groups x rows).
+var<workgroup> xq: array<u32, STEP * 8u * LINE>;
 var<workgroup> xd: array<f32, STEP * 32u>;
 var<workgroup> xs: array<i32, STEP * 32u>;
 

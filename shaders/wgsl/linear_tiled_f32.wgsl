@@ -27,7 +27,7 @@ const LINE: u32 = 36u; // words from line to line of the rows' activations, so t
 fn true_rows() -> u32 { return p.rows; }
 // end slot
 fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * STRIDE]; }
-// slot: values
+// slot: floats
 fn values_0(base: u32, i4: u32) -> vec4<f32> { return vec4(f32(w_0(base, 0u, i4))); }
 // end slot
 
@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   let row = id.y * 32u;
   if (row >= rows) { return; }
   let lane = t % 32u;
-  let base = p.begin + id.x * p.panel + lane;
+  let base = p.begin + id.x * p.panel + lane % STRIDE;
   let r = t / 32u * 4u;
   let quads = (p.k + 3u) / 4u;
   let blocks = (p.k + 31u) / 32u;

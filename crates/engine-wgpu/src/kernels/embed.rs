@@ -22,7 +22,7 @@ pub(super) fn embed(call: &Call) -> Result<Vec<Dispatch>, String> {
     let shader = if BLOCKS.contains(&matrix.dtype) {
         Shader::named("embed").file("group", "shared/group").slot("block", unpack(matrix.dtype)?)
     } else {
-        Shader::named("embed_f32").slot("values", unpack(matrix.dtype)?)
+        Shader::named("embed_f32").slot("floats", unpack(matrix.dtype)?)
     };
     let shader = shader.file("rows", "shared/rows").constant("BY", if op.by == By::Token { 0.0 } else { 1.0 });
     let piece = |(i, piece): (usize, &crate::weights::Piece)| {

@@ -71,7 +71,7 @@ fn of_floats(call: &Call, shader: Shader, rows: u32) -> Result<Vec<Dispatch>, St
     };
     match &w.place {
         Place::Matrix(matrix) => {
-            let (planes, shader) = (layout(matrix)?, shader.slot("values", unpack(matrix.dtype)?));
+            let (planes, shader) = (layout(matrix)?, shader.slot("floats", unpack(matrix.dtype)?));
             let piece = |(i, piece): (usize, &crate::weights::Piece)| {
                 let parameters = parameters(piece.first, piece.rows, planes.panel_words, planes.second, 0)?;
                 let grid = [blocks(piece.rows, PANEL)?, rows, 1];
@@ -80,7 +80,7 @@ fn of_floats(call: &Call, shader: Shader, rows: u32) -> Result<Vec<Dispatch>, St
             matrix.pieces.iter().enumerate().map(piece).collect()
         }
         _ => {
-            let shader = shader.file("values", "formats/f32").constant("STRIDE", 1.0);
+            let shader = shader.file("floats", "formats/f32").constant("STRIDE", 1.0);
             let parameters = parameters(0, 1, 0, 0, w.vector()?)?;
             Ok(vec![Dispatch::new(shader, parameters, [1, rows, 1]).reading(Source::Vectors)])
         }
