@@ -11,8 +11,8 @@ use crate::queue::WgpuQueue;
 use crate::tables::Tables;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
-    Result, Usage, WeightSlot, Weights,
+    Bindings, Budget, Buffer, Caps, DeviceInfo, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
+    Registry, Result, Usage, WeightSlot, Weights,
 };
 use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
@@ -57,6 +57,7 @@ impl Wgpu {
         let device = Arc::new(Device::open(&adapter, core)?);
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { adapters::memory(&adapter) };
+        caps.device = adapters::identity(&adapter);
         caps.binding = adapters::binding(&device.limits);
         caps.features = VARIANTS.to_vec();
         caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -142,6 +143,11 @@ impl Engine for Wgpu {
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
         Ok(Box::new(WgpuQueue::new(self.device.clone(), self.budget.clone())))
+    }
+
+    fn devices(&self) -> Vec<DeviceInfo> {
+        let adapters = adapters::all().unwrap_or_default();
+        adapters.iter().map(|adapter| adapters::describe(adapter, &self.caps)).collect()
     }
 
     fn draws(&self, _chain: ChainRef) -> bool {

@@ -16,6 +16,5 @@ mod tables;
 mod weights;
 mod words;
 
-pub use adapters::DeviceInfo;
 pub use engine::{VARIANTS, Wgpu};
 pub use shader::Shader;
