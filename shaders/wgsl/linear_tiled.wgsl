@@ -1,5 +1,6 @@
-// x w^T + bias for many rows of activations in Q8_A, for a piece of w. Grid: x a panel, y 32 rows. A thread has one
-// column and 4 rows; codes and activations of STEP groups at a time come through workgroup memory.
+// x w^T + bias for many rows of activations in Q8_A, for a piece of w. Grid: a workgroup per panel in x and per 32
+// rows in y. A thread has one column and 4 rows; codes and activations of STEP groups at a time come through workgroup
+// memory.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
