@@ -61,9 +61,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
         xt[lane * LINE + r + i] = x;
       }
       workgroupBarrier();
-      for (var i = 0u; i < 32u; i++) {
-        let at = i * LINE + r;
-        acc = fma(vec4(wt[i * 32u + lane]), vec4(xt[at], xt[at + 1u], xt[at + 2u], xt[at + 3u]), acc);
+      // Threads whose rows are all after the last compute nothing.
+      if (row + r < rows) {
+        for (var i = 0u; i < 32u; i++) {
+          let at = i * LINE + r;
+          acc = fma(vec4(wt[i * 32u + lane]), vec4(xt[at], xt[at + 1u], xt[at + 2u], xt[at + 3u]), acc);
+        }
       }
     }
     sum += acc;

@@ -87,8 +87,8 @@ pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, to: &mut [u32]) {
     });
 }
 
-/// Calls a function for each run of neighbouring bytes of a row: the first byte in the row of the file, the first byte in
-/// the row of the layout (all its planes, one after the other), and the number of bytes.
+/// Calls a function for each run of neighbouring bytes of a row: the first byte in the row of the file, the first byte
+/// in the row of the layout (all its planes, one after the other), and the number of bytes.
 fn each_run(dtype: DType, row: usize, mut run: impl FnMut(usize, usize, usize)) {
     let block = dtype.block_bytes();
     let Some((format, planes)) = format(dtype).zip(planes(dtype, row / block * dtype.block())) else { return };
