@@ -1,5 +1,5 @@
-// The table's row of each row's token or position, decoded, for a piece of the table. Grid: x 256 values, y a row; a
-// thread has 4 values.
+// The table's row of each row's token or position, decoded, for a piece of the table. Grid: a workgroup per 256 values
+// in x and per row in y. A thread has 4 values.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE

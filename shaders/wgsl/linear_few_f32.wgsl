@@ -1,5 +1,5 @@
-// x w^T + bias for few rows of activations in f32, for a piece of w. Grid: x a panel, y ROWS rows. A thread has a
-// segment of k of one column, for all these rows; 32 neighbours have the columns of a panel.
+// x w^T + bias for few rows of activations in f32, for a piece of w. Grid: a workgroup per panel in x and per ROWS
+// rows in y. A thread has a segment of k of one column, for all these rows; 32 neighbours have the columns of a panel.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE

@@ -1,5 +1,6 @@
-// x w^T + bias for many rows of activations in Q8_A, for a piece of w. Grid: x a panel, y 32 rows. A thread has one
-// column and 4 rows; codes and activations of STEP groups at a time come through workgroup memory.
+// x w^T + bias for many rows of activations in Q8_A, for a piece of w. Grid: a workgroup per panel in x and per 32
+// rows in y. A thread has one column and 4 rows; codes and activations of STEP groups at a time come through workgroup
+// memory.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
@@ -96,21 +97,24 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
         xs[xj * 32u + xr] = bitcast<i32>(act[x + (g + xj) * 10u + 9u]);
       }
       workgroupBarrier();
-      for (var i = 0u; i < count; i++) {
-        var a = vec4<i32>();
-        var b = vec4<i32>();
-        var half = vec4<i32>();
-        for (var j = 0u; j < 4u; j++) {
-          let x = x4((i * 8u + j) * LINE + r);
-          a += dots(wq[(i * 8u + j) * 32u + lane], x);
-          if (HALVES_0 && MINS_0) { half += dots(0x01010101u, x); }
-        }
-        for (var j = 4u; j < 8u; j++) { b += dots(wq[(i * 8u + j) * 32u + lane], x4((i * 8u + j) * LINE + r)); }
-        let at = i * 32u + lane;
-        let s = Scales(ws[at], wm[at], wf[at]);
-        for (var q = 0u; q < 4u; q++) {
-          let xi = i * 32u + r + q;
-          acc[q] = add_group(HALVES_0, MINS_0, acc[q], s, vec2(a[q], b[q]), vec2(half[q], xs[xi] - half[q]), xd[xi]);
+      // Threads whose rows are all after the last compute nothing.
+      if (row + r < rows) {
+        for (var i = 0u; i < count; i++) {
+          var a = vec4<i32>();
+          var b = vec4<i32>();
+          var half = vec4<i32>();
+          for (var j = 0u; j < 4u; j++) {
+            let x = x4((i * 8u + j) * LINE + r);
+            a += dots(wq[(i * 8u + j) * 32u + lane], x);
+            if (HALVES_0 && MINS_0) { half += dots(0x01010101u, x); }
+          }
+          for (var j = 4u; j < 8u; j++) { b += dots(wq[(i * 8u + j) * 32u + lane], x4((i * 8u + j) * LINE + r)); }
+          let at = i * 32u + lane;
+          let s = Scales(ws[at], wm[at], wf[at]);
+          for (var q = 0u; q < 4u; q++) {
+            let xi = i * 32u + r + q;
+            acc[q] = add_group(HALVES_0, MINS_0, acc[q], s, vec2(a[q], b[q]), vec2(half[q], xs[xi] - half[q]), xd[xi]);
+          }
         }
       }
     }

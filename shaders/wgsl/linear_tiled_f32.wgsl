@@ -1,5 +1,5 @@
-// x w^T + bias for many rows of activations in f32, for a piece of w. Grid: x a panel, y 32 rows. A thread has one
-// column and 4 rows; blocks of 32 values come through workgroup memory.
+// x w^T + bias for many rows of activations in f32, for a piece of w. Grid: a workgroup per panel in x and per 32 rows
+// in y. A thread has one column and 4 rows; blocks of 32 values come through workgroup memory.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
@@ -61,9 +61,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
         xt[lane * LINE + r + i] = x;
       }
       workgroupBarrier();
-      for (var i = 0u; i < 32u; i++) {
-        let at = i * LINE + r;
-        acc = fma(vec4(wt[i * 32u + lane]), vec4(xt[at], xt[at + 1u], xt[at + 2u], xt[at + 3u]), acc);
+      // Threads whose rows are all after the last compute nothing.
+      if (row + r < rows) {
+        for (var i = 0u; i < 32u; i++) {
+          let at = i * LINE + r;
+          acc = fma(vec4(wt[i * 32u + lane]), vec4(xt[at], xt[at + 1u], xt[at + 2u], xt[at + 3u]), acc);
+        }
       }
     }
     sum += acc;

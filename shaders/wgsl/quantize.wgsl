@@ -1,5 +1,5 @@
-// Rows of f32 in Q8_A: of each 32 values, 32 signed bytes, their scale d and their sum. Grid: x 8 groups, y a row; a
-// thread has 4 values.
+// Rows of f32 in Q8_A: of each 32 values, 32 signed bytes, their scale d and their sum. Grid: a workgroup per 8 groups
+// in x and per row in y. A thread has 4 values.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE

@@ -1,5 +1,5 @@
-// Values of f32 in F16 or BF16, rounded to nearest, ties to even. Grid: 64 pairs of values a workgroup, x up to 32,768,
-// then y.
+// Values of f32 in F16 or BF16, rounded to nearest, ties to even. Grid: a workgroup per 64 pairs of values, up to
+// 32,768 in x and the others in y.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE

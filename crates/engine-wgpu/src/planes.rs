@@ -1,10 +1,11 @@
-//! Layout `planes32`: rows in panels of 32, in which words of the same place in each row are neighbours, so that 32 neighbouring
-//! threads, one a row, read neighbouring words.
+//! Layout `planes32`: rows in panels of 32, in which words of the same place in each row are neighbours. So 32
+//! neighbouring threads, one per row, read neighbouring words.
 //!
-//! A block is split into up to two planes. The first has its words; what does not fill a word, such as the scale of two bytes of
-//! Q8_0, is the second, in which the pieces of successive blocks fill words together. Word i of a plane of row r is word
-//! `(plane + i) * 32 + r` of the panel, where `plane` is 0 or [`Planes::second`]. Rows are padded to whole words in each plane, and
-//! rows of floats so that four values can be read at once. The last panel of a matrix is filled up with rows of zeros.
+//! A block is split into up to two planes. The first consists of words. The second has the bytes that fill no word,
+//! such as the scale of two bytes of Q8_0; the bytes of successive blocks fill words together. Word i of a plane of
+//! row r is word `(plane + i) * 32 + r` of the panel, where `plane` is 0 or [`Planes::second`]. In each plane rows are
+//! padded to whole words, and rows of floats so that four values can be read at once. The last panel of a matrix is
+//! filled up with rows of zeros.
 
 use inkstone_tensor::DType;
 use std::ops::Range;
@@ -52,8 +53,8 @@ pub(crate) struct Planes {
     pub(crate) panel_words: usize,
 }
 
-/// The planes of rows of `cols` values; none if this layout does not have the format, the row is not a whole number of blocks, or a
-/// panel is too large to address.
+/// The planes of rows of `cols` values; none if this layout does not have the format, the row is not a whole number of
+/// blocks, or a panel is too large to address.
 pub(crate) fn planes(dtype: DType, cols: usize) -> Option<Planes> {
     let format = format(dtype)?;
     let (row, block) = (dtype.row_bytes(cols)?, dtype.block_bytes());
@@ -86,8 +87,8 @@ pub(crate) fn pack(dtype: DType, rows: &[u8], row: usize, to: &mut [u32]) {
     });
 }
 
-/// Calls a function for each run of neighbouring bytes of a row: the first byte in the row of the file, the first byte in the row of
-/// the layout (all its planes, one after the other), and the number of bytes.
+/// Calls a function for each run of neighbouring bytes of a row: the first byte in the row of the file, the first byte
+/// in the row of the layout (all its planes, one after the other), and the number of bytes.
 fn each_run(dtype: DType, row: usize, mut run: impl FnMut(usize, usize, usize)) {
     let block = dtype.block_bytes();
     let Some((format, planes)) = format(dtype).zip(planes(dtype, row / block * dtype.block())) else { return };
@@ -179,5 +180,7 @@ mod tests {
             let most = usize::MAX / format.dtype.block() * format.dtype.block();
             assert_eq!(planes(format.dtype, most), None, "{}", format.dtype);
         }
+        // 32 rows of so many words fit, but not their bytes.
+        assert_eq!(planes(DType::F32, usize::MAX / 100), None);
     }
 }

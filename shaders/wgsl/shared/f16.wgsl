@@ -5,8 +5,8 @@ fn f16_bits(value: u32) -> u32 {
   let size = value & 0x7fffffffu;
   if (size > 0x7f800000u) { return sign | 0x7e00u | ((size >> 13u) & 0x3ffu); } // a NaN becomes quiet
   if (size >= 0x38800000u) {
-    // Another bias of the exponent, and half of the last place, a little less where that place is even. Numbers that are
-    // too large become infinity.
+    // Another bias of the exponent, and half of the last place, a little less where that place is even. Numbers that
+    // are too large become infinity.
     let biased = size - 0x38000000u;
     return sign | min((biased + 0xfffu + ((biased >> 13u) & 1u)) >> 13u, 0x7c00u);
   }
