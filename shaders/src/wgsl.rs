@@ -13,6 +13,8 @@ macro_rules! texts {
 
 texts! {
     "begin_step",
+    "sample",
+    "shared/math",
 }
 
 /// The text with this name.
