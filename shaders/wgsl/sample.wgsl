@@ -22,7 +22,7 @@ fn own_ln_1p(f: f32) -> f32 { return log(1.0 + f); }
 // end slot
 
 const THREADS: u32 = 256u;
-const LISTED: u32 = 768u;          // most tokens in the list
+const LISTED: u32 = 1024u;         // most tokens in the list
 const NONE: u32 = 0xffffffffu;
 const NAN_LOGITS: u32 = 0xfffffffeu;
 const HOST: u32 = 0xfffffffbu;
@@ -30,6 +30,7 @@ const EMPTY: u32 = 0xffffffefu;    // no token is left after stage i: less i
 const OPEN: u32 = 0xffff0000u;     // no record yet
 const REMOVED: u32 = 0xff800000u;  // -infinity
 const LEAST: u32 = 0x007fffffu;    // its key
+const MOST: u32 = 0xff800000u;     // the key of infinity
 const HUGE: u32 = 0x71800000u;     // 2^100, from which on nothing is computed
 const ONE_HIGH: u32 = 0x3ff00000u; // the high word of 1 as a double
 const EDITED: u32 = 0x80000000u;   // marks: changed by arithmetic,
@@ -59,6 +60,12 @@ struct Chain {
 // The tokens up to this one in the order.
 struct Cut { key: u32, id: u32 }
 struct Token { key: u32, id: u32, edited: bool }
+// Of the whole row.
+struct Row {
+  largest: f32, // logit
+  error: f32,   // of edited logits
+  heated: bool, // by a temperature
+}
 
 var<workgroup> low: array<atomic<u32>, THREADS>;
 var<workgroup> high: array<atomic<u32>, THREADS>;
@@ -354,15 +361,46 @@ fn measure(key: u32, by_weight: bool) -> vec2<u32> {
 
 // ---- Order ----
 
+// Distance from a logit next to 0 up to which the temperature may round others to the same.
+fn near_zero(x: f32, r: Row) -> f32 { return 9.094947e-13 * (r.largest - x) + 7.8886e-31; }
+
+// A key below that of all tokens that may come before one with this key.
+fn lower(key: u32, r: Row) -> u32 {
+  let x = number_of(key);
+  let distance = 3.0 * r.error + select(0.0, near_zero(x, r), r.heated && abs(x) < 2.3841858e-7 * (r.largest - x));
+  return select(key, key_of_number(x - distance), distance > 0.0 && key > LEAST && key < MOST);
+}
+
+// Gathers the tokens whose key is at least the one given, if the list has room.
+fn gather(least: u32) {
+  if (listed) { return; }
+  clear_slots();
+  for (var i = lane; i < tokens; i += THREADS) {
+    let t = token(i);
+    if (t.key < least || t.key <= LEAST) { continue; }
+    let at = atomicAdd(&slots[0], 1u);
+    if (at < LISTED) {
+      list_keys[at] = t.key;
+      list_ids[at] = t.id | select(0u, EDITED, t.edited);
+    }
+  }
+  let n = agreed().x;
+  if (n > LISTED) { return; }
+  listed = true;
+  tokens = n;
+}
+
 // The cut with which the number or the weight of the tokens within `floor`, in order, reaches `wanted`: byte by byte of
 // the keys, then of the ids, by histograms.
-fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut) -> Cut {
+fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut, r: Row) -> Cut {
   var above = vec2(0u, 0u);
   var key = 0u;
   var id = 0u; // the lowest comes first: inverted
   for (var level = 0u; level < 7u; level++) {
     let of_key = level < 4u;
     let shift = select(48u - 8u * level, 24u - 8u * level, of_key);
+    // What lies below is not needed any more.
+    if (level == 2u) { gather(lower(key << 16u, r)); }
     workgroupBarrier();
     atomicStore(&low[lane], 0u);
     atomicStore(&high[lane], 0u);
@@ -405,49 +443,32 @@ fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut) -> Cut {
 }
 
 // Whether the tokens up to the cut are surely the first ones in the true order.
-fn is_sure(cut: Cut, floor: Cut, error: f32, largest: f32, heated: bool) -> bool {
+fn is_sure(cut: Cut, floor: Cut, r: Row) -> bool {
   if (cut.key == 0u) { return true; }
   let c = number_of(cut.key);
-  // Otherwise the temperature may round different logits to the same.
-  if (heated && abs(c) < 2.3841858e-7 * (largest - c)) { return false; }
-  if (error == 0.0) { return true; }
+  // The temperature may round different logits to the same, but only next to 0: others are too far apart.
+  let merges = r.heated && abs(c) < 2.3841858e-7 * (r.largest - c);
+  let merged = select(0.0, near_zero(c, r), merges);
+  if (r.error == 0.0 && !merges) { return true; }
   clear_slots();
   for (var i = lane; i < tokens; i += THREADS) {
     let t = token(i);
     if (!is_within(t, floor)) { continue; }
+    let inexact = t.edited || merges && t.key != cut.key;
+    let e = select(0.0, r.error, t.edited) + select(0.0, merged, inexact);
     let x = max(number_of(t.key), -2.5e30);
-    let e = select(0.0, error, t.edited);
     if (is_within(t, cut)) {
       let least = ~key_of_number(x - e);
       atomicMax(&slots[0], least);
-      if (t.edited) { atomicMax(&slots[1], least); }
+      if (inexact) { atomicMax(&slots[1], least); }
     } else {
       let most = key_of_number(x + e);
       atomicMax(&slots[2], most);
-      if (t.edited) { atomicMax(&slots[3], most); }
+      if (inexact) { atomicMax(&slots[3], most); }
     }
   }
   let found = agreed();
   return ~found.x > found.w && ~found.y > found.z;
-}
-
-// Gathers the tokens whose key is at least the one given, if the list has room.
-fn gather(least: u32) -> bool {
-  clear_slots();
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
-    if (t.key < least || t.key <= LEAST) { continue; }
-    let at = atomicAdd(&slots[0], 1u);
-    if (at < LISTED) {
-      list_keys[at] = t.key;
-      list_ids[at] = t.id | select(0u, EDITED, t.edited);
-    }
-  }
-  let n = agreed().x;
-  if (n > LISTED) { return false; }
-  listed = true;
-  tokens = n;
-  return true;
 }
 
 // The n-th largest of the threads' keys, n in 1 ..= 256: at least n tokens reach it.
@@ -598,25 +619,22 @@ fn row_record(r: u32, group: u32) -> u32 {
   if (c.greedy && error == 0.0) { return first.id; }
   let largest = number_of(first.key);
   if (is_huge(bitcast<u32>(largest))) { return HOST; }
-  if (c.greedy) { return select(HOST, first.id, is_sure(first, all_tokens, error, largest, false)); }
+  if (c.greedy) { return select(HOST, first.id, is_sure(first, all_tokens, Row(largest, error, false))); }
   if (error > 0.05 * c.temperature) { return HOST; }
   best = largest;
   temperature = c.temperature;
 
   // Top-k.
+  let row_facts = Row(largest, error, c.heated);
   var kept = all_tokens;
-  if (c.top_k > 0u || p.vocab <= LISTED) {
-    var least = 0u;
-    if (c.top_k > 0u && c.top_k <= THREADS) {
-      least = nth_of_threads(own_best, c.top_k);
-      // With those that may come before it.
-      if (least > LEAST && error > 0.0) { least = key_of_number(number_of(least) - 3.0 * error); }
-    }
-    if (least > 0u || p.vocab <= LISTED) { gather(least); }
+  if (c.top_k > 0u && c.top_k <= THREADS) {
+    gather(lower(nth_of_threads(own_best, c.top_k), row_facts));
+  } else if (p.vocab <= LISTED) {
+    gather(0u);
   }
   if (c.top_k > 0u && c.top_k < p.vocab) {
-    kept = cut_that_reaches(vec2(c.top_k, 0u), false, all_tokens);
-    if (!is_sure(kept, all_tokens, error, largest, c.heated)) { return HOST; }
+    kept = cut_that_reaches(vec2(c.top_k, 0u), false, all_tokens, row_facts);
+    if (!is_sure(kept, all_tokens, row_facts)) { return HOST; }
   }
 
   // Top-p.
@@ -628,10 +646,11 @@ fn row_record(r: u32, group: u32) -> u32 {
     let spread = max(own_ln(n / (whole * 1.13686838e-13)), 0.0) + 0.1;
     let slack = whole * (BOUND * UNIT * (8.2 * spread + 16.0) + 5.0 * error / c.temperature);
     let wanted = c.top_p * whole;
-    nucleus.surely = cut_that_reaches(max(fixed_of(max(wanted - slack, 0.0)), vec2(1u, 0u)), true, kept);
-    nucleus.at_most = cut_that_reaches(fixed_of(wanted + slack), true, kept);
-    nucleus.surely_sure = is_sure(nucleus.surely, kept, error, largest, c.heated);
-    nucleus.at_most_sure = is_sure(nucleus.at_most, kept, error, largest, c.heated);
+    nucleus.at_most = cut_that_reaches(fixed_of(wanted + slack), true, kept, row_facts);
+    // The first token is in, whatever its weight.
+    nucleus.surely = cut_that_reaches(max(fixed_of(max(wanted - slack, 0.0)), vec2(1u, 0u)), true, kept, row_facts);
+    nucleus.surely_sure = is_sure(nucleus.surely, kept, row_facts);
+    nucleus.at_most_sure = is_sure(nucleus.at_most, kept, row_facts);
     if (nucleus.at_most.key == 0u) { nucleus.at_most = kept; }
   }
   return drawn(c, nucleus, kept, first, error, vec2(word(sampler), word(sampler + 1u)), length - generated_from);

@@ -257,8 +257,8 @@ pub fn case(r: &mut Random, shape: &'static str, kind: &'static str, vocab: usiz
 pub const EDGES: [&str; 6] =
     ["edge: greedy", "edge: top-k", "edge: top-p", "edge: min-p", "edge: draw", "edge: draw, penalty"];
 
-/// A row of such a kind, in which only the host can tell the token.
-pub fn edge(r: &mut Random, kind: &'static str) -> Case {
+/// A row of such a kind: up to this relative distance from a tie or a cut-off. Within 1e-9 only the host can tell the token.
+pub fn edge(r: &mut Random, kind: &'static str, distance: f64) -> Case {
     loop {
         let vocab = 8 + r.below(2000);
         let mut logits: Vec<f32> = (0..vocab).map(|_| (2.0 * r.normal() - 12.0) as f32).collect();
@@ -280,7 +280,7 @@ pub fn edge(r: &mut Random, kind: &'static str) -> Case {
             seed: r.bits(),
             chain: Chain::default(),
         };
-        if set_edge(r, &mut case, &ids) {
+        if set_edge(r, &mut case, &ids, distance) {
             return case;
         }
     }
@@ -298,23 +298,23 @@ fn let_win(r: &mut Random, case: &mut Case, token: u32) -> bool {
     })
 }
 
-fn set_edge(r: &mut Random, case: &mut Case, ids: &[u32]) -> bool {
+fn set_edge(r: &mut Random, case: &mut Case, ids: &[u32], distance: f64) -> bool {
     let penalty = r.range(1.05, 1.5);
     let [a, b] = [ids[0] as usize, ids[1] as usize];
     let repetition = Stage::Repetition { penalty, last_n: None };
-    let nearly = |r: &mut Random, x: f64| x * (1.0 + r.range(-1e-9, 1e-9));
+    let nearly = |r: &mut Random, x: f64| x * (1.0 + r.range(-distance, distance));
     let left = |case: &Case| survivors(&case.logits, &case.history, 0, &case.chain).unwrap_or_default();
     match case.kind {
         "edge: greedy" => {
             case.logits[a] = r.range(5.0, 20.0) as f32;
-            case.logits[b] = (f64::from(case.logits[a]) / penalty) as f32;
+            case.logits[b] = nearly(r, f64::from(case.logits[a]) / penalty) as f32;
             case.chain = Chain::in_order([repetition, Stage::Temperature(0.0)]);
             true
         }
         "edge: top-k" => {
             // The second and the third place are nearly the same.
             case.logits[a] = r.range(5.0, 20.0) as f32;
-            case.logits[b] = (f64::from(case.logits[a]) / penalty) as f32;
+            case.logits[b] = nearly(r, f64::from(case.logits[a]) / penalty) as f32;
             case.logits[ids[2] as usize] = case.logits[b] + 0.1;
             case.chain = Chain::in_order([repetition, Stage::TopK(2)]);
             true
@@ -341,7 +341,7 @@ fn set_edge(r: &mut Random, case: &mut Case, ids: &[u32]) -> bool {
             let at = draw_of(case);
             let noise = |id: usize| gumbel(at, id as u32);
             case.logits[a] = r.range(0.5, 2.0) as f32;
-            case.logits[b] = (f64::from(case.logits[a]) + noise(a) - noise(b)) as f32;
+            case.logits[b] = nearly(r, f64::from(case.logits[a]) + noise(a) - noise(b)) as f32;
             true
         }
         _ => {
@@ -351,7 +351,7 @@ fn set_edge(r: &mut Random, case: &mut Case, ids: &[u32]) -> bool {
             let temperature = r.range(0.5, 1.5);
             case.logits[a] = r.range(5.0, 20.0) as f32;
             let own = f64::from(case.logits[a]) / penalty / temperature;
-            case.logits[b] = ((own + noise(a) - noise(b)) * temperature) as f32;
+            case.logits[b] = nearly(r, (own + noise(a) - noise(b)) * temperature) as f32;
             case.chain = Chain::in_order([repetition, Stage::Temperature(temperature)]);
             true
         }
