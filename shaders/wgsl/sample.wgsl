@@ -70,6 +70,7 @@ struct Row {
 var<workgroup> low: array<atomic<u32>, THREADS>;
 var<workgroup> high: array<atomic<u32>, THREADS>;
 var<workgroup> tile: array<u32, THREADS>;
+var<workgroup> first_sums: array<vec2<u32>, THREADS>;
 var<workgroup> list_keys: array<u32, LISTED>;
 var<workgroup> list_ids: array<u32, LISTED>; // with EDITED
 var<workgroup> slots: array<atomic<u32>, 4>;
@@ -390,53 +391,77 @@ fn gather(least: u32) {
   tokens = n;
 }
 
+// Sums the numbers or the weights of tokens within `floor` by a byte of their keys or inverted ids, where the bytes before it
+// are the known ones; then sums up from each bin. Returns the thread's bin before that.
+fn fill_bins(level: u32, key: u32, id: u32, by_weight: bool, floor: Cut) -> vec2<u32> {
+  let of_key = level < 4u;
+  let shift = select(48u - 8u * level, 24u - 8u * level, of_key);
+  workgroupBarrier();
+  atomicStore(&low[lane], 0u);
+  atomicStore(&high[lane], 0u);
+  workgroupBarrier();
+  for (var i = lane; i < tokens; i += THREADS) {
+    let t = token(i);
+    if (!is_within(t, floor)) { continue; }
+    let place = select(0xffffffu - t.id, t.key, of_key);
+    let is_there = level == 0u || level == 4u || place >> (shift + 8u) == select(id, key, of_key);
+    if (is_there && (of_key || t.key == key)) { add_to((place >> shift) & 255u, measure(t.key, by_weight)); }
+  }
+  workgroupBarrier();
+  let bin = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
+  var own = bin;
+  for (var far = 1u; far < THREADS; far *= 2u) {
+    var other = vec2(0u, 0u);
+    if (lane + far < THREADS) { other = vec2(atomicLoad(&low[lane + far]), atomicLoad(&high[lane + far])); }
+    workgroupBarrier();
+    own = sum(own, other);
+    atomicStore(&low[lane], own.x);
+    atomicStore(&high[lane], own.y);
+    workgroupBarrier();
+  }
+  return bin;
+}
+
+// The weight of all tokens within the cut. Keeps the sums by the first byte.
+fn total(floor: Cut) -> vec2<u32> {
+  _ = fill_bins(0u, 0u, 0u, true, floor);
+  let own = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
+  first_sums[lane] = own;
+  if (lane == 0u) { told = vec4(own, 0u, 0u); }
+  return workgroupUniformLoad(&told).xy;
+}
+
 // The cut with which the number or the weight of the tokens within `floor`, in order, reaches `wanted`: byte by byte of
-// the keys, then of the ids, by histograms.
+// the keys, then of the ids. Weights need `total` before.
 fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut, r: Row) -> Cut {
   var above = vec2(0u, 0u);
   var key = 0u;
   var id = 0u; // the lowest comes first: inverted
   for (var level = 0u; level < 7u; level++) {
-    let of_key = level < 4u;
-    let shift = select(48u - 8u * level, 24u - 8u * level, of_key);
-    // What lies below is not needed any more.
+    // Tokens below are not needed any more.
     if (level == 2u) { gather(lower(key << 16u, r)); }
+    var bin = vec2(0u, 0u);
+    if (by_weight && level == 0u) {
+      workgroupBarrier();
+      atomicStore(&low[lane], first_sums[lane].x);
+      atomicStore(&high[lane], first_sums[lane].y);
+    } else {
+      bin = fill_bins(level, key, id, by_weight, floor);
+    }
     workgroupBarrier();
-    atomicStore(&low[lane], 0u);
-    atomicStore(&high[lane], 0u);
     if (lane == 0u) { told = vec4(NONE, 0u, 0u, 0u); }
     workgroupBarrier();
-    for (var i = lane; i < tokens; i += THREADS) {
-      let t = token(i);
-      if (!is_within(t, floor)) { continue; }
-      let place = select(0xffffffu - t.id, t.key, of_key);
-      let known = select(id, key, of_key);
-      let is_there = level == 0u || level == 4u || place >> (shift + 8u) == known;
-      if (is_there && (of_key || t.key == key)) { add_to((place >> shift) & 255u, measure(t.key, by_weight)); }
-    }
-    workgroupBarrier();
-    // Sums from each bin up.
-    let bin = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
-    var own = bin;
-    for (var far = 1u; far < THREADS; far *= 2u) {
-      var other = vec2(0u, 0u);
-      if (lane + far < THREADS) { other = vec2(atomicLoad(&low[lane + far]), atomicLoad(&high[lane + far])); }
-      workgroupBarrier();
-      own = sum(own, other);
-      atomicStore(&low[lane], own.x);
-      atomicStore(&high[lane], own.y);
-      workgroupBarrier();
-    }
+    let own = sum(above, vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane])));
     var next = above;
     if (lane + 1u < THREADS) { next = sum(above, vec2(atomicLoad(&low[lane + 1u]), atomicLoad(&high[lane + 1u]))); }
-    if (reaches(sum(above, own), wanted) && !reaches(next, wanted)) {
+    if (reaches(own, wanted) && !reaches(next, wanted)) {
       let is_one = level == 3u && all(bin == measure(key << 8u | lane, by_weight));
-      told = vec4(lane, next.x, next.y, u32(is_one));
+      told = vec4(lane, next, u32(is_one));
     }
     let found = workgroupUniformLoad(&told);
     if (found.x == NONE) { return Cut(0u, NONE); }
     above = found.yz;
-    if (of_key) { key = key << 8u | found.x; } else { id = id << 8u | found.x; }
+    if (level < 4u) { key = key << 8u | found.x; } else { id = id << 8u | found.x; }
     if (found.w != 0u) { return Cut(key, NONE); }
   }
   return Cut(key, 0xffffffu - id);
@@ -483,25 +508,6 @@ fn nth_of_threads(own: u32, n: u32) -> u32 {
   }
   if (before == n - 1u) { told = vec4(own, 0u, 0u, 0u); }
   return workgroupUniformLoad(&told).x;
-}
-
-// The weight of all tokens within the cut.
-fn total(floor: Cut) -> vec2<u32> {
-  workgroupBarrier();
-  if (lane == 0u) {
-    atomicStore(&low[0], 0u);
-    atomicStore(&high[0], 0u);
-  }
-  workgroupBarrier();
-  var own = vec2(0u, 0u);
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
-    if (is_within(t, floor)) { own = sum(own, fixed(weight(t.key))); }
-  }
-  add_to(0u, own);
-  workgroupBarrier();
-  if (lane == 0u) { told = vec4(atomicLoad(&low[0]), atomicLoad(&high[0]), 0u, 0u); }
-  return workgroupUniformLoad(&told).xy;
 }
 
 // ---- The draw ----
