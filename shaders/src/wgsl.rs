@@ -14,6 +14,10 @@ macro_rules! texts {
 texts! {
     "begin_step",
     "sample",
+    "sampling/chain",
+    "sampling/edits",
+    "sampling/noise",
+    "sampling/order",
     "shared/math",
 }
 

@@ -1,6 +1,9 @@
 // The token of each logit row by the chain of its sequence, as the definition draws it, or HOST where f32 can't tell.
 // Grid: any number of groups, which take the rows in turn. Thread i has the tokens i, i + 256, ..
-// Bounds, in units of 2^-23: crates/engine-wgpu/src/kernels/sample.rs derives them.
+//
+// Tokens are compared by integer keys and counted and summed in integers, so that the order of threads has no effect. Where the
+// definition computes in f64 this kernel has a value and a bound of its error, in units of 2^-23: a token is surely kept, surely
+// removed, or neither. crates/engine-wgpu/src/kernels/sample.rs derives the bounds.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32,
@@ -14,12 +17,6 @@ struct Params {
 @group(0) @binding(1) var<storage, read> step: array<u32>;
 @group(0) @binding(2) var<storage, read_write> act: array<u32>;
 @group(0) @binding(7) var<storage, read_write> k: array<u32>; // the history
-
-// slot: math
-fn own_exp(x: f32) -> f32 { return exp(x); }
-fn own_ln(x: f32) -> f32 { return log(x); }
-fn own_ln_1p(f: f32) -> f32 { return log(1.0 + f); }
-// end slot
 
 const THREADS: u32 = 256u;
 const LISTED: u32 = 1024u;         // most tokens in the list
@@ -61,7 +58,7 @@ struct Chain {
 struct Cut { key: u32, id: u32 }
 struct Token { key: u32, id: u32, edited: bool }
 // Of the whole row.
-struct Row {
+struct Facts {
   largest: f32, // logit
   error: f32,   // of edited logits
   heated: bool, // by a temperature
@@ -115,192 +112,6 @@ fn any_of(own: bool) -> bool {
   return agreed().x != 0u;
 }
 
-// ---- The chain ----
-
-// A double in 2^-40 ..= 2^40 as f32, within half a unit; 0 for zeros, otherwise -1 with a note.
-fn double(at: u32, beyond: ptr<function, bool>) -> f32 {
-  let lo = word(at);
-  let hi = word(at + 1u);
-  if ((hi & 0x7fffffffu) == 0u && lo == 0u) { return 0.0; }
-  let e = (hi >> 20u) & 0x7ffu;
-  if (e < 983u || e > 1063u) {
-    *beyond = true;
-    return -1.0;
-  }
-  let size = ((e - 896u) << 23u) + ((hi & 0xfffffu) << 3u | lo >> 29u) + ((lo >> 28u) & 1u);
-  return bitcast<f32>(size | (hi & 0x80000000u));
-}
-
-fn chain_at(start: u32, section_end: u32) -> Chain {
-  var c: Chain;
-  c.penalty = 1.0;
-  c.temperature = 1.0;
-  c.top_p = 1.0;
-  var at = start + 1u;
-  let end = at + word(start);
-  if (start >= section_end || end < at || end > section_end) { return c; }
-  var least_tag = 0u;
-  var beyond = false;
-  while (at < end) {
-    let tag = word(at);
-    let n = word(at + 1u);
-    let own = at + 2u;
-    if (own > end || n > end - own || tag < least_tag) { return c; }
-    least_tag = tag + 1u;
-    at = own + n;
-    let is_one = n >= 2u && word(own) == 0u && word(own + 1u) == ONE_HIGH;
-    switch tag {
-      case 0u: { c.bias = vec2(own, n / 2u); }
-      case 1u: { c.bans = vec2(own, n); }
-      case 2u: { c.least_tokens = word(own); c.least = vec2(own + 1u, max(n, 1u) - 1u); }
-      case 3u: {
-        let penalty = double(own, &beyond);
-        c.last_n = word(own + 2u);
-        if (!is_one && c.last_n != 0u) {
-          c.penalty = penalty;
-          beyond = beyond || !(penalty >= 9.5367432e-7 && penalty <= 1048576.0);
-          c.edits = true;
-        }
-      }
-      case 4u: { c.frequency = double(own, &beyond); c.edits = c.edits || c.frequency != 0.0; }
-      case 5u: { c.presence = double(own, &beyond); c.edits = c.edits || c.presence != 0.0; }
-      case 6u: { if (word(own) != 0u) { return c; } }
-      case 7u: {
-        c.temperature = double(own, &beyond);
-        c.heated = !is_one;
-        if (c.temperature == 0.0) {
-          c.greedy = true;
-          at = end;
-        }
-      }
-      case 8u: { c.top_k = word(own); }
-      case 9u: { if (!is_one) { return c; } }
-      case 10u: { if (!is_one) { c.top_p = double(own, &beyond); beyond = beyond || c.top_p == 0.0; } }
-      case 11u: { c.min_p = double(own, &beyond); }
-      default: { return c; }
-    }
-  }
-  c.edits = c.edits || c.bias.y > 0u || c.bans.y > 0u || (c.least.y > 0u && c.least_tokens > 0u);
-  c.taken = !beyond;
-  return c;
-}
-
-// ---- Edits: thread i changes the copies of its tokens ----
-
-fn is_own(id: u32) -> bool { return id % THREADS == lane && id < p.vocab; }
-
-// Error so far of a token.
-fn error_of(id: u32, before: f32) -> f32 { return select(0.0, before, (act[marks + id] & EDITED) != 0u); }
-
-// A new value from one with this error; returns its error.
-fn put(id: u32, x: f32, error: f32) -> f32 {
-  act[values + id] = bitcast<u32>(x);
-  act[marks + id] |= EDITED;
-  // Six units of x: of the last operation, and of sums with the bound. 2^-100: of operations that flush.
-  let own = error + BOUND * (6.0 * UNIT * abs(x) + 7.8886e-31);
-  bound = max(bound, own);
-  odd = odd || is_huge(bitcast<u32>(x));
-  return own;
-}
-
-// Removes the token, and says whether it was left.
-fn remove(id: u32) -> bool {
-  let left = act[values + id] != REMOVED;
-  act[values + id] = REMOVED;
-  return left;
-}
-
-fn penalize(id: u32, penalty: f32, before: f32) {
-  let x = bitcast<f32>(act[values + id]);
-  let prior = error_of(id, before);
-  let most = max(penalty, 1.0 / penalty) * 1.0001;
-  // Where the sign is unknown, the other of product and quotient may be right; both are small.
-  let growth = select(most, 3.0 * most, abs(x) <= prior);
-  _ = put(id, select(x * penalty, x / penalty, x > 0.0), prior * growth);
-}
-
-fn subtract(id: u32, c: f32, prior: f32) -> f32 {
-  return put(id, bitcast<f32>(act[values + id]) - c, prior + BOUND * (2.0 * UNIT * abs(c)));
-}
-
-fn history(seq_at: u32, position: u32) -> u32 {
-  let page = max(word(5u), 1u);
-  let index = min(position / page, max(word(seq_at + 5u), 1u) - 1u);
-  let place = word(word(12u) + word(seq_at + 4u) + index) * page + position % page;
-  return k[min(place, arrayLength(&k) - 1u)];
-}
-
-// Bias, bans, min tokens and penalties. A record if no token is left.
-fn edit(c: Chain, logits: u32, seq_at: u32, length: u32, generated_from: u32, tokens_left: u32) -> u32 {
-  var left = tokens_left;
-  for (var id = lane; id < p.vocab; id += THREADS) {
-    act[values + id] = act[logits + id];
-    act[marks + id] = 0u;
-  }
-  if (c.bias.y > 0u) {
-    for (var i = 0u; i < c.bias.y; i++) {
-      let id = word(c.bias.x + 2u * i);
-      if (!is_own(id) || act[values + id] == REMOVED) { continue; }
-      let b = word(c.bias.x + 2u * i + 1u);
-      if (b == REMOVED) {
-        left -= u32(remove(id));
-      } else if (is_huge(b) || is_huge(act[values + id])) {
-        odd = true;
-      } else {
-        _ = put(id, bitcast<f32>(act[values + id]) + bitcast<f32>(b), error_of(id, bound));
-      }
-    }
-    if (!any_of(left > 0u)) { return EMPTY - 1u; }
-  }
-  if (c.bans.y > 0u) {
-    for (var i = 0u; i < c.bans.y; i++) {
-      let id = word(c.bans.x + i);
-      if (is_own(id)) { left -= u32(remove(id)); }
-    }
-    if (!any_of(left > 0u)) { return EMPTY - 2u; }
-  }
-  if (c.least.y > 0u && length - generated_from < c.least_tokens) {
-    for (var i = 0u; i < c.least.y; i++) {
-      let id = word(c.least.x + i);
-      if (is_own(id)) { left -= u32(remove(id)); }
-    }
-    if (!any_of(left > 0u)) { return EMPTY - 3u; }
-  }
-  let repeats_from = select(length, length - min(c.last_n, length), c.penalty != 1.0 && c.last_n > 0u);
-  let counts_from = select(length, generated_from, c.frequency != 0.0 || c.presence != 0.0);
-  let before = bound;
-  for (var first = min(repeats_from, counts_from); first < length; first += THREADS) {
-    if (first + lane < length) { tile[lane] = history(seq_at, first + lane); }
-    workgroupBarrier();
-    for (var i = 0u; i < min(THREADS, length - first); i++) {
-      let id = tile[i];
-      if (!is_own(id) || act[values + id] == REMOVED) { continue; }
-      if (is_huge(act[values + id])) {
-        odd = true;
-        continue;
-      }
-      if (first + i >= counts_from) { act[marks + id] += 1u; }
-      if (first + i >= repeats_from && (act[marks + id] & SEEN) == 0u) {
-        act[marks + id] |= SEEN;
-        penalize(id, c.penalty, before);
-      }
-    }
-    workgroupBarrier();
-  }
-  if (counts_from < length) {
-    let before = bound;
-    for (var id = lane; id < p.vocab; id += THREADS) {
-      let times = act[marks + id] & COUNT;
-      if (times == 0u) { continue; }
-      odd = odd || times >= 0x1000000u;
-      var prior = error_of(id, before);
-      if (c.frequency != 0.0) { prior = subtract(id, c.frequency * f32(times), prior); }
-      if (c.presence != 0.0) { prior = subtract(id, c.presence, prior); }
-    }
-  }
-  return OPEN;
-}
-
 // ---- The tokens that are left ----
 
 fn token(i: u32) -> Token {
@@ -322,233 +133,36 @@ fn height(key: u32) -> f32 {
 }
 
 // e to the height, within 4.1 units a height and 3 units.
-fn weight(key: u32) -> f32 { return min(own_exp(height(key)), 1.0); }
+fn weight(key: u32) -> f32 { return min(exp_f32(height(key)), 1.0); }
 
-// ---- 64-bit integers: low word, high word ----
+// slot: math
+fn exp_f32(x: f32) -> f32 { return exp(x); }
+fn ln_f32(x: f32) -> f32 { return log(x); }
+fn ln_1p_f32(f: f32) -> f32 { return log(1.0 + f); }
+// end slot
 
-fn sum(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  let lo = a.x + b.x;
-  return vec2(lo, a.y + b.y + u32(lo < a.x));
-}
-fn reaches(a: vec2<u32>, b: vec2<u32>) -> bool { return a.y > b.y || a.y == b.y && a.x >= b.x; }
+// slot: chain
+fn chain_at(start: u32, section_end: u32) -> Chain { return Chain(); }
+// end slot
 
-// A weight in units of 2^-43, so that sums are exact in any order and 2^20 of them fit.
-fn fixed(w: f32) -> vec2<u32> {
-  let bits = bitcast<u32>(w);
-  let e = bits >> 23u;
-  let m = (bits & 0x7fffffu) | 0x800000u;
-  if (e >= 107u) {
-    let s = e - 107u;
-    return vec2(m << s, select(0u, m >> (32u - s), s > 8u));
-  }
-  return vec2(select(0u, m >> (107u - e), e > 83u), 0u);
-}
-fn number_of_fixed(x: vec2<u32>) -> f32 { return f32(x.y) * 4294967296.0 + f32(x.x); }
-fn fixed_of(x: f32) -> vec2<u32> {
-  let hi = u32(x * 2.3283064e-10);
-  return vec2(u32(max(x - f32(hi) * 4294967296.0, 0.0)), hi);
-}
+// slot: edits
+fn edit(c: Chain, logits: u32, seq_at: u32, length: u32, generated_from: u32, tokens_left: u32) -> u32 { return OPEN; }
+// end slot
 
-fn add_to(bin: u32, x: vec2<u32>) {
-  let old = atomicAdd(&low[bin], x.x);
-  let carried = x.y + u32(old + x.x < old);
-  if (carried != 0u) { atomicAdd(&high[bin], carried); }
-}
+// slot: order
+fn nth_of_threads(own: u32, n: u32) -> u32 { return own; }
+fn lower(key: u32, facts: Facts) -> u32 { return key; }
+fn gather(least: u32) {}
+fn total(floor: Cut) -> f32 { return 1.0; }
+fn cut_of_count(count: u32, floor: Cut, facts: Facts) -> Cut { return floor; }
+fn cut_of_weight(wanted: f32, floor: Cut, facts: Facts) -> Cut { return floor; }
+fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool { return false; }
+// end slot
 
-fn measure(key: u32, by_weight: bool) -> vec2<u32> {
-  if (by_weight) { return fixed(weight(key)); }
-  return vec2(1u, 0u);
-}
-
-// ---- Order ----
-
-// Distance from a logit next to 0 up to which the temperature may round others to the same.
-fn near_zero(x: f32, r: Row) -> f32 { return 9.094947e-13 * (r.largest - x) + 7.8886e-31; }
-
-// A key below that of all tokens that may come before one with this key.
-fn lower(key: u32, r: Row) -> u32 {
-  let x = number_of(key);
-  let distance = 3.0 * r.error + select(0.0, near_zero(x, r), r.heated && abs(x) < 2.3841858e-7 * (r.largest - x));
-  return select(key, key_of_number(x - distance), distance > 0.0 && key > LEAST && key < MOST);
-}
-
-// Gathers the tokens whose key is at least the one given, if the list has room.
-fn gather(least: u32) {
-  if (listed) { return; }
-  clear_slots();
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
-    if (t.key < least || t.key <= LEAST) { continue; }
-    let at = atomicAdd(&slots[0], 1u);
-    if (at < LISTED) {
-      list_keys[at] = t.key;
-      list_ids[at] = t.id | select(0u, EDITED, t.edited);
-    }
-  }
-  let n = agreed().x;
-  if (n > LISTED) { return; }
-  listed = true;
-  tokens = n;
-}
-
-// Sums the numbers or the weights of tokens within `floor` by a byte of their keys or inverted ids, where the bytes before it
-// are the known ones; then sums up from each bin. Returns the thread's bin before that.
-fn fill_bins(level: u32, key: u32, id: u32, by_weight: bool, floor: Cut) -> vec2<u32> {
-  let of_key = level < 4u;
-  let shift = select(48u - 8u * level, 24u - 8u * level, of_key);
-  workgroupBarrier();
-  atomicStore(&low[lane], 0u);
-  atomicStore(&high[lane], 0u);
-  workgroupBarrier();
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
-    if (!is_within(t, floor)) { continue; }
-    let place = select(0xffffffu - t.id, t.key, of_key);
-    let is_there = level == 0u || level == 4u || place >> (shift + 8u) == select(id, key, of_key);
-    if (is_there && (of_key || t.key == key)) { add_to((place >> shift) & 255u, measure(t.key, by_weight)); }
-  }
-  workgroupBarrier();
-  let bin = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
-  var own = bin;
-  for (var far = 1u; far < THREADS; far *= 2u) {
-    var other = vec2(0u, 0u);
-    if (lane + far < THREADS) { other = vec2(atomicLoad(&low[lane + far]), atomicLoad(&high[lane + far])); }
-    workgroupBarrier();
-    own = sum(own, other);
-    atomicStore(&low[lane], own.x);
-    atomicStore(&high[lane], own.y);
-    workgroupBarrier();
-  }
-  return bin;
-}
-
-// The weight of all tokens within the cut. Keeps the sums by the first byte.
-fn total(floor: Cut) -> vec2<u32> {
-  _ = fill_bins(0u, 0u, 0u, true, floor);
-  let own = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
-  first_sums[lane] = own;
-  if (lane == 0u) { told = vec4(own, 0u, 0u); }
-  return workgroupUniformLoad(&told).xy;
-}
-
-// The cut with which the number or the weight of the tokens within `floor`, in order, reaches `wanted`: byte by byte of
-// the keys, then of the ids. Weights need `total` before.
-fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut, r: Row) -> Cut {
-  var above = vec2(0u, 0u);
-  var key = 0u;
-  var id = 0u; // the lowest comes first: inverted
-  for (var level = 0u; level < 7u; level++) {
-    // Tokens below are not needed any more.
-    if (level == 2u) { gather(lower(key << 16u, r)); }
-    var bin = vec2(0u, 0u);
-    if (by_weight && level == 0u) {
-      workgroupBarrier();
-      atomicStore(&low[lane], first_sums[lane].x);
-      atomicStore(&high[lane], first_sums[lane].y);
-    } else {
-      bin = fill_bins(level, key, id, by_weight, floor);
-    }
-    workgroupBarrier();
-    if (lane == 0u) { told = vec4(NONE, 0u, 0u, 0u); }
-    workgroupBarrier();
-    let own = sum(above, vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane])));
-    var next = above;
-    if (lane + 1u < THREADS) { next = sum(above, vec2(atomicLoad(&low[lane + 1u]), atomicLoad(&high[lane + 1u]))); }
-    if (reaches(own, wanted) && !reaches(next, wanted)) {
-      let is_one = level == 3u && all(bin == measure(key << 8u | lane, by_weight));
-      told = vec4(lane, next, u32(is_one));
-    }
-    let found = workgroupUniformLoad(&told);
-    if (found.x == NONE) { return Cut(0u, NONE); }
-    above = found.yz;
-    if (level < 4u) { key = key << 8u | found.x; } else { id = id << 8u | found.x; }
-    if (found.w != 0u) { return Cut(key, NONE); }
-  }
-  return Cut(key, 0xffffffu - id);
-}
-
-// Whether the tokens up to the cut are surely the first ones in the true order.
-fn is_sure(cut: Cut, floor: Cut, r: Row) -> bool {
-  if (cut.key == 0u) { return true; }
-  let c = number_of(cut.key);
-  // The temperature may round different logits to the same, but only next to 0: others are too far apart.
-  let merges = r.heated && abs(c) < 2.3841858e-7 * (r.largest - c);
-  let merged = select(0.0, near_zero(c, r), merges);
-  if (r.error == 0.0 && !merges) { return true; }
-  clear_slots();
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
-    if (!is_within(t, floor)) { continue; }
-    let inexact = t.edited || merges && t.key != cut.key;
-    let e = select(0.0, r.error, t.edited) + select(0.0, merged, inexact);
-    let x = max(number_of(t.key), -2.5e30);
-    if (is_within(t, cut)) {
-      let least = ~key_of_number(x - e);
-      atomicMax(&slots[0], least);
-      if (inexact) { atomicMax(&slots[1], least); }
-    } else {
-      let most = key_of_number(x + e);
-      atomicMax(&slots[2], most);
-      if (inexact) { atomicMax(&slots[3], most); }
-    }
-  }
-  let found = agreed();
-  return ~found.x > found.w && ~found.y > found.z;
-}
-
-// The n-th largest of the threads' keys, n in 1 ..= 256: at least n tokens reach it.
-fn nth_of_threads(own: u32, n: u32) -> u32 {
-  workgroupBarrier();
-  tile[lane] = own;
-  workgroupBarrier();
-  var before = 0u;
-  for (var i = 0u; i < THREADS; i++) {
-    let other = tile[i];
-    before += u32(other > own || other == own && i < lane);
-  }
-  if (before == n - 1u) { told = vec4(own, 0u, 0u, 0u); }
-  return workgroupUniformLoad(&told).x;
-}
-
-// ---- The draw ----
-
-// The upper half of a product.
-fn high_product(a: u32, b: u32) -> u32 {
-  let a0 = a & 0xffffu;
-  let a1 = a >> 16u;
-  let b0 = b & 0xffffu;
-  let b1 = b >> 16u;
-  let middle = a1 * b0 + ((a0 * b0) >> 16u);
-  return a1 * b1 + (middle >> 16u) + ((a0 * b1 + (middle & 0xffffu)) >> 16u);
-}
-
-// 24 random bits of a token: Philox 4x32-10.
-fn random(seed: vec2<u32>, index: u32, id: u32) -> u32 {
-  var x = vec4(index, 0u, id, 0u);
-  var key = seed;
-  for (var round = 0u; round < 10u; round++) {
-    let a = 0xd2511f53u * x.x;
-    let b = 0xcd9e8d57u * x.z;
-    let a_high = high_product(0xd2511f53u, x.x);
-    let b_high = high_product(0xcd9e8d57u, x.z);
-    x = vec4(b_high ^ x.y ^ key.x, b, a_high ^ x.w ^ key.y, a);
-    key += vec2(0x9e3779b9u, 0xbb67ae85u);
-  }
-  return x.x >> 8u;
-}
-
-// -ln(-ln u) of u = (m + 1/2) 2^-24, within 7 units and 4 units of itself.
-fn noise(m: u32) -> f32 {
-  let odd_part = 2u * m + 1u;
-  var surprise = 0.0;
-  if (m < 0x800000u) {
-    surprise = -own_ln(f32(odd_part) * 2.98023224e-8);
-  } else {
-    let rest = f32(0x2000000u - odd_part) * 2.98023224e-8; // 1 - u is exact
-    if (rest < 0.29) { surprise = -own_ln_1p(-rest); } else { surprise = -own_ln(1.0 - rest); }
-  }
-  return -own_ln(surprise);
-}
+// slot: noise
+fn random(seed: vec2<u32>, index: u32, id: u32) -> u32 { return index; }
+fn noise(m: u32) -> f32 { return f32(m); }
+// end slot
 
 // Error of the sum of height and noise, and of sums with it.
 fn error_of_score(height: f32, noise: f32, error: f32) -> f32 {
@@ -625,38 +239,37 @@ fn row_record(r: u32, group: u32) -> u32 {
   if (c.greedy && error == 0.0) { return first.id; }
   let largest = number_of(first.key);
   if (is_huge(bitcast<u32>(largest))) { return HOST; }
-  if (c.greedy) { return select(HOST, first.id, is_sure(first, all_tokens, Row(largest, error, false))); }
+  if (c.greedy) { return select(HOST, first.id, is_sure(first, all_tokens, Facts(largest, error, false))); }
   if (error > 0.05 * c.temperature) { return HOST; }
   best = largest;
   temperature = c.temperature;
 
   // Top-k.
-  let row_facts = Row(largest, error, c.heated);
+  let facts = Facts(largest, error, c.heated);
   var kept = all_tokens;
   if (c.top_k > 0u && c.top_k <= THREADS) {
-    gather(lower(nth_of_threads(own_best, c.top_k), row_facts));
+    gather(lower(nth_of_threads(own_best, c.top_k), facts));
   } else if (p.vocab <= LISTED) {
     gather(0u);
   }
   if (c.top_k > 0u && c.top_k < p.vocab) {
-    kept = cut_that_reaches(vec2(c.top_k, 0u), false, all_tokens, row_facts);
-    if (!is_sure(kept, all_tokens, row_facts)) { return HOST; }
+    kept = cut_of_count(c.top_k, all_tokens, facts);
+    if (!is_sure(kept, all_tokens, facts)) { return HOST; }
   }
 
   // Top-p.
   var nucleus = Nucleus(kept, kept, true, true);
   if (c.top_p < 1.0) {
-    let whole = number_of_fixed(total(kept));
+    let whole = total(kept);
     let n = f32(select(p.vocab, min(c.top_k, p.vocab), c.top_k > 0u));
     // The mean height is at most ln(n / total).
-    let spread = max(own_ln(n / (whole * 1.13686838e-13)), 0.0) + 0.1;
+    let spread = max(ln_f32(n / whole), 0.0) + 0.1;
     let slack = whole * (BOUND * UNIT * (8.2 * spread + 16.0) + 5.0 * error / c.temperature);
     let wanted = c.top_p * whole;
-    nucleus.at_most = cut_that_reaches(fixed_of(wanted + slack), true, kept, row_facts);
-    // The first token is in, whatever its weight.
-    nucleus.surely = cut_that_reaches(max(fixed_of(max(wanted - slack, 0.0)), vec2(1u, 0u)), true, kept, row_facts);
-    nucleus.surely_sure = is_sure(nucleus.surely, kept, row_facts);
-    nucleus.at_most_sure = is_sure(nucleus.at_most, kept, row_facts);
+    nucleus.at_most = cut_of_weight(wanted + slack, kept, facts);
+    nucleus.surely = cut_of_weight(wanted - slack, kept, facts);
+    nucleus.surely_sure = is_sure(nucleus.surely, kept, facts);
+    nucleus.at_most_sure = is_sure(nucleus.at_most, kept, facts);
     if (nucleus.at_most.key == 0u) { nucleus.at_most = kept; }
   }
   return drawn(c, nucleus, kept, first, error, vec2(word(sampler), word(sampler + 1u)), length - generated_from);
@@ -676,7 +289,7 @@ fn membership(t: Token, height: f32, c: Chain, n: Nucleus, first: Cut, error: f3
     maybe = cut - x <= 2.2 * error + 1e-6 * abs(cut) + 9.1e-13 * (best - cut) + 7.8886e-31;
   }
   if (c.min_p > 0.0 && !(error == 0.0 && t.key == first.key)) {
-    let w = own_exp(height);
+    let w = exp_f32(height);
     let relative = BOUND * UNIT * (4.2 * abs(height) + 8.0) + 2.5 * error / temperature;
     surely = surely && w * (1.0 - relative) > c.min_p;
     maybe = maybe && w * (1.0 + relative) >= c.min_p;

@@ -2,7 +2,7 @@
 // Bounds are relative, in units of 2^-23, for any rounding of + - * to a neighbour, / within 2.5 ulp, any contraction.
 
 // e^x within 3; 0 below -87.3 (also for -infinity), e^88.7 above 88.7. Results are never subnormal.
-fn own_exp(x: f32) -> f32 {
+fn exp_f32(x: f32) -> f32 {
   let y = clamp(x, -87.3, 88.7);
   let n = round(y * 1.44269504);
   // n ln 2 in two parts: the upper one has 15 bits, so its product is exact, and so is the difference. |r| < 0.35.
@@ -22,7 +22,7 @@ fn own_exp(x: f32) -> f32 {
 }
 
 // ln(1 + f) within 3, for f in -0.293 ..= 0.415.
-fn own_ln_1p(f: f32) -> f32 {
+fn ln_1p_f32(f: f32) -> f32 {
   var q = 7.0376836292e-2;
   q = q * f - 1.1514610310e-1;
   q = q * f + 1.1676998740e-1;
@@ -37,7 +37,7 @@ fn own_ln_1p(f: f32) -> f32 {
 }
 
 // ln x within 4, for a normal number above 0.
-fn own_ln(x: f32) -> f32 {
+fn ln_f32(x: f32) -> f32 {
   let bits = bitcast<u32>(x);
   var e = i32(bits >> 23u) - 126;
   var m = bitcast<f32>((bits & 0x7fffffu) | 0x3f000000u);
@@ -47,11 +47,11 @@ fn own_ln(x: f32) -> f32 {
   }
   // The difference is exact, and so is the product of e with the upper part of ln 2, which has 9 bits.
   let n = f32(e);
-  return n * 0.693359375 + (own_ln_1p(m - 1.0) - n * 2.12194440e-4);
+  return n * 0.693359375 + (ln_1p_f32(m - 1.0) - n * 2.12194440e-4);
 }
 
 // tanh x within 5.
-fn own_tanh(x: f32) -> f32 {
+fn tanh_f32(x: f32) -> f32 {
   let t = min(abs(x), 10.0);
   if (t < 0.625) {
     let square = x * x;
@@ -62,6 +62,6 @@ fn own_tanh(x: f32) -> f32 {
     q = q * square - 3.33332819422e-1;
     return x + x * square * q;
   }
-  let far = 1.0 - 2.0 / (own_exp(2.0 * t) + 1.0);
+  let far = 1.0 - 2.0 / (exp_f32(2.0 * t) + 1.0);
   return select(far, -far, x < 0.0);
 }
