@@ -34,6 +34,10 @@ const EDITED: u32 = 0x80000000u;   // marks: changed by arithmetic,
 const SEEN: u32 = 0x40000000u;     // divided by the repetition penalty,
 const COUNT: u32 = 0x3fffffffu;    // and how often it was generated
 const UNIT: f32 = 1.1920929e-7;    // 2^-23
+// Cuts, in the order in which they are found: of top-k, the last token that may be in top-p, the last that surely is.
+const TOP_K: u32 = 0u;
+const AT_MOST: u32 = 1u;
+const SURELY: u32 = 2u;
 override BOUND: f32 = 1.0;         // factor of all bounds; tests of the bounds change it
 
 struct Chain {
@@ -95,21 +99,19 @@ fn key_of_number(x: f32) -> u32 { return key_of(bitcast<u32>(x)); }
 fn number_of(key: u32) -> f32 { return bitcast<f32>(select(~key, key ^ 0x80000000u, key >= 0x80000000u)); }
 fn is_huge(bits: u32) -> bool { return (bits & 0x7fffffffu) >= HUGE; }
 
-// Reductions by integers, which have one result in any order.
-fn clear_slots() {
-  workgroupBarrier();
-  if (lane < 4u) { atomicStore(&slots[lane], 0u); }
-  workgroupBarrier();
-}
+// Reductions: threads raise slots, which are 0 before; then all agree on them.
+fn raise(slot: u32, x: u32) { if (x != 0u) { atomicMax(&slots[slot], x); } }
 fn agreed() -> vec4<u32> {
   workgroupBarrier();
-  if (lane == 0u) { told = vec4(atomicLoad(&slots[0]), atomicLoad(&slots[1]), atomicLoad(&slots[2]), atomicLoad(&slots[3])); }
+  if (lane == 0u) {
+    told = vec4(
+      atomicExchange(&slots[0], 0u),
+      atomicExchange(&slots[1], 0u),
+      atomicExchange(&slots[2], 0u),
+      atomicExchange(&slots[3], 0u),
+    );
+  }
   return workgroupUniformLoad(&told);
-}
-fn any_of(own: bool) -> bool {
-  clear_slots();
-  if (own) { atomicMax(&slots[0], 1u); }
-  return agreed().x != 0u;
 }
 
 // ---- The tokens that are left ----
@@ -152,10 +154,7 @@ fn edit(c: Chain, logits: u32, seq_at: u32, length: u32, generated_from: u32, to
 // slot: order
 fn nth_of_threads(own: u32, n: u32) -> u32 { return own; }
 fn lower(key: u32, facts: Facts) -> u32 { return key; }
-fn gather(least: u32) {}
-fn total(floor: Cut) -> f32 { return 1.0; }
-fn cut_of_count(count: u32, floor: Cut, facts: Facts) -> Cut { return floor; }
-fn cut_of_weight(wanted: f32, floor: Cut, facts: Facts) -> Cut { return floor; }
+fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts) -> Cut { return floor; }
 fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool { return false; }
 // end slot
 
@@ -206,18 +205,20 @@ fn row_record(r: u32, group: u32) -> u32 {
     is_nan = is_nan || (bits & 0x7fffffffu) > 0x7f800000u;
     left += u32(bits != REMOVED);
   }
-  if (any_of(is_nan)) { return NAN_LOGITS; }
-  if (!any_of(left > 0u)) { return EMPTY; }
+  raise(0u, u32(is_nan));
+  raise(1u, left);
+  let seen = agreed();
+  if (seen.x != 0u) { return NAN_LOGITS; }
+  if (seen.y == 0u) { return EMPTY; }
   if (c.edits) {
     values = p.scratch + 2u * p.vocab * group;
     marks = values + p.vocab;
     marked = true;
     let record = edit(c, logits, seq_at, length, generated_from, left);
-    if (record != OPEN) { return select(record, HOST, any_of(odd)); }
+    if (record != OPEN) { return record; }
   }
 
   // The first in the order.
-  clear_slots();
   var own_best = 0u;
   var own_id = 0u;
   for (var id = lane; id < p.vocab; id += THREADS) {
@@ -227,50 +228,50 @@ fn row_record(r: u32, group: u32) -> u32 {
       own_id = id;
     }
   }
-  atomicMax(&slots[0], own_best);
-  atomicMax(&slots[1], bitcast<u32>(bound));
-  if (odd) { atomicMax(&slots[2], 1u); }
+  raise(0u, own_best);
+  raise(1u, bitcast<u32>(bound));
+  raise(2u, u32(odd));
   let found = agreed();
-  if (found.x == own_best) { atomicMax(&slots[3], ~own_id); }
-  let first = Cut(found.x, ~agreed().w);
+  raise(0u, select(0u, ~own_id, found.x == own_best));
+  let first = Cut(found.x, ~agreed().x);
   let error = 1.01 * bitcast<f32>(found.y);
   let all_tokens = Cut(0u, NONE);
   if (found.z != 0u) { return HOST; }
-  if (c.greedy && error == 0.0) { return first.id; }
+  if (c.greedy && (error == 0.0 || p.vocab == 1u)) { return first.id; }
   let largest = number_of(first.key);
-  if (is_huge(bitcast<u32>(largest))) { return HOST; }
-  if (c.greedy) { return select(HOST, first.id, is_sure(first, all_tokens, Facts(largest, error, false))); }
-  if (error > 0.05 * c.temperature) { return HOST; }
+  if (is_huge(bitcast<u32>(largest)) || !c.greedy && error > 0.05 * c.temperature) { return HOST; }
   best = largest;
   temperature = c.temperature;
-
-  // Top-k.
   let facts = Facts(largest, error, c.heated);
-  var kept = all_tokens;
-  if (c.top_k > 0u && c.top_k <= THREADS) {
-    gather(lower(nth_of_threads(own_best, c.top_k), facts));
-  } else if (p.vocab <= LISTED) {
-    gather(0u);
-  }
-  if (c.top_k > 0u && c.top_k < p.vocab) {
-    kept = cut_of_count(c.top_k, all_tokens, facts);
-    if (!is_sure(kept, all_tokens, facts)) { return HOST; }
-  }
 
-  // Top-p.
+  // Top-k and top-p. Few tokens are gathered first.
+  var least = select(NONE, 0u, p.vocab <= LISTED);
+  if (c.top_k > 0u && c.top_k <= THREADS) { least = lower(nth_of_threads(own_best, c.top_k), facts); }
+  var kept = all_tokens;
   var nucleus = Nucleus(kept, kept, true, true);
-  if (c.top_p < 1.0) {
-    let whole = total(kept);
-    let n = f32(select(p.vocab, min(c.top_k, p.vocab), c.top_k > 0u));
-    // The mean height is at most ln(n / total).
-    let spread = max(ln_f32(n / whole), 0.0) + 0.1;
-    let slack = whole * (BOUND * UNIT * (8.2 * spread + 16.0) + 5.0 * error / c.temperature);
-    let wanted = c.top_p * whole;
-    nucleus.at_most = cut_of_weight(wanted + slack, kept, facts);
-    nucleus.surely = cut_of_weight(wanted - slack, kept, facts);
-    nucleus.surely_sure = is_sure(nucleus.surely, kept, facts);
-    nucleus.at_most_sure = is_sure(nucleus.at_most, kept, facts);
-    if (nucleus.at_most.key == 0u) { nucleus.at_most = kept; }
+  let by_number = c.top_k > 0u && c.top_k < p.vocab;
+  let by_weight = c.top_p < 1.0;
+  for (var kind = TOP_K; kind <= SURELY; kind++) {
+    if (kind == TOP_K && by_number || kind != TOP_K && by_weight) {
+      let cut = cut_of(kind, c, kept, least, facts);
+      let sure = is_sure(cut, kept, facts);
+      least = NONE;
+      if (kind == TOP_K) {
+        if (!sure) { return HOST; }
+        if (c.greedy) { return first.id; }
+        kept = cut;
+        nucleus = Nucleus(cut, cut, true, true);
+      } else if (kind == AT_MOST) {
+        // Where the sum is not reached, all may be in.
+        if (cut.key > 0u) {
+          nucleus.at_most = cut;
+          nucleus.at_most_sure = sure;
+        }
+      } else {
+        nucleus.surely = cut;
+        nucleus.surely_sure = sure;
+      }
+    }
   }
   return drawn(c, nucleus, kept, first, error, vec2(word(sampler), word(sampler + 1u)), length - generated_from);
 }
@@ -299,12 +300,6 @@ fn membership(t: Token, height: f32, c: Chain, n: Nucleus, first: Cut, error: f3
 
 // The token with the largest sum of height and noise, if it is surely in and no other may have a larger one.
 fn drawn(c: Chain, n: Nucleus, kept: Cut, first: Cut, error: f32, seed: vec2<u32>, index: u32) -> u32 {
-  // A sum that is surely reached: most tokens can't, which the height tells.
-  var bar = -1e30;
-  if (error == 0.0) {
-    let g = noise(random(seed, index, first.id));
-    bar = g - error_of_score(0.0, g, 0.0);
-  }
   var least = -1e30;   // the largest lower bound of a token that is surely in,
   var least_id = NONE;
   var least_at = vec2(0u, 0u); // its key and random number
@@ -312,8 +307,18 @@ fn drawn(c: Chain, n: Nucleus, kept: Cut, first: Cut, error: f32, seed: vec2<u32
   var most_id = NONE;
   var most_at = vec2(0u, 0u);
   var second = -1e30;
-  for (var i = lane; i < tokens; i += THREADS) {
-    let t = token(i);
+  // A sum that is surely reached, first by the first token in the order. Most heights tell that a token can't exceed it.
+  var bar = -1e30;
+  var is_first = error == 0.0;
+  var i = lane;
+  while (is_first || i < tokens) {
+    var t = Token(first.key, first.id, false);
+    if (!is_first) {
+      t = token(i);
+      i += THREADS;
+    }
+    let counts = !is_first;
+    is_first = false;
     if (!is_within(t, kept)) { continue; }
     let h = height(t.key);
     if (h < -30.0 || h + 17.5 < bar) { continue; }
@@ -325,6 +330,7 @@ fn drawn(c: Chain, n: Nucleus, kept: Cut, first: Cut, error: f32, seed: vec2<u32
     let lower = h + g - e;
     let upper = h + g + e;
     bar = max(bar, select(-1e30, lower, is_in.x));
+    if (!counts) { continue; }
     let at = vec2(t.key, m);
     if (is_in.x && (lower > least || lower == least && t.id < least_id)) {
       least = lower;
@@ -342,19 +348,17 @@ fn drawn(c: Chain, n: Nucleus, kept: Cut, first: Cut, error: f32, seed: vec2<u32
       second = max(second, upper);
     }
   }
-  clear_slots();
-  if (least_id != NONE) { atomicMax(&slots[0], key_of_number(least)); }
+  raise(0u, select(0u, key_of_number(least), least_id != NONE));
   let lead = agreed().x;
   if (lead == 0u) { return HOST; }
-  if (least_id != NONE && key_of_number(least) == lead) { atomicMax(&slots[1], ~least_id); }
-  let winner = ~agreed().y;
-  workgroupBarrier();
+  raise(0u, select(0u, ~least_id, least_id != NONE && key_of_number(least) == lead));
+  let winner = ~agreed().x;
   if (least_id == winner) { told = vec4(least_at, 0u, 0u); }
   let winner_at = workgroupUniformLoad(&told).xy;
   let passed = most_id == winner || most_id != NONE && most_id > winner && all(most_at == winner_at);
   let rival = select(most, second, passed);
-  if (any_of(key_of_number(rival) >= lead)) { return HOST; }
-  return winner;
+  raise(0u, u32(key_of_number(rival) >= lead));
+  return select(winner, HOST, agreed().x != 0u);
 }
 
 @compute @workgroup_size(256)
@@ -364,6 +368,8 @@ fn main(
   @builtin(local_invocation_index) thread: u32,
 ) {
   lane = thread;
+  if (lane < 4u) { atomicStore(&slots[lane], 0u); }
+  workgroupBarrier();
   var rows = p.rows;
   if (p.rows_from != NONE) { rows = min(rows, word(p.rows_from)); }
   for (var r = group.x; r < rows; r += groups.x) {

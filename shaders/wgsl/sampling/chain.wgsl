@@ -37,6 +37,8 @@ fn chain_at(start: u32, section_end: u32) -> Chain {
     at = own + n;
     if (tag > 11u || n < LENGTHS[tag] || tag >= 3u && n > LENGTHS[tag] || tag == 0u && n % 2u != 0u) { return c; }
     let is_one = n >= 2u && word(own) == 0u && word(own + 1u) == ONE_HIGH;
+    var x = 1.0;
+    if (n >= 2u && tag >= 3u) { x = double(own, &beyond); }
     switch tag {
       case 0u: { c.bias = vec2(own, n / 2u); }
       case 1u: { c.bans = vec2(own, n); }
@@ -45,46 +47,37 @@ fn chain_at(start: u32, section_end: u32) -> Chain {
         c.least = vec2(own + 1u, n - 1u);
       }
       case 3u: {
-        let penalty = double(own, &beyond);
-        c.last_n = word(own + 2u);
-        if (!is_one && c.last_n != 0u) {
-          c.penalty = penalty;
-          beyond = beyond || !(penalty >= 9.5367432e-7 && penalty <= 1048576.0);
-          c.edits = true;
-        }
+        c.penalty = x;
+        c.last_n = select(word(own + 2u), 0u, is_one);
+        beyond = beyond || !(x >= 9.5367432e-7 && x <= 1048576.0);
       }
-      case 4u: {
-        c.frequency = double(own, &beyond);
-        c.edits = c.edits || c.frequency != 0.0;
-      }
-      case 5u: {
-        c.presence = double(own, &beyond);
-        c.edits = c.edits || c.presence != 0.0;
-      }
-      case 6u: { if (word(own) != 0u) { return c; } }
+      case 4u: { c.frequency = x; }
+      case 5u: { c.presence = x; }
+      case 6u: { beyond = beyond || word(own) != 0u; }
       case 7u: {
-        c.temperature = double(own, &beyond);
-        c.heated = !is_one;
-        beyond = beyond || c.temperature < 0.0;
-        if (c.temperature == 0.0) {
-          c.greedy = true;
+        c.temperature = x;
+        c.heated = x > 0.0 && !is_one;
+        c.greedy = x == 0.0;
+        beyond = beyond || x < 0.0;
+        if (c.greedy) {
+          c.top_k = 1u;
           at = end;
         }
       }
       case 8u: { c.top_k = word(own); }
-      case 9u: { if (!is_one) { return c; } }
+      case 9u: { beyond = beyond || !is_one; }
       case 10u: {
-        c.top_p = double(own, &beyond);
-        beyond = beyond || !(c.top_p > 0.0 && c.top_p <= 1.0);
+        c.top_p = x;
+        beyond = beyond || !(x > 0.0 && x <= 1.0);
       }
-      case 11u: {
-        c.min_p = double(own, &beyond);
-        beyond = beyond || !(c.min_p >= 0.0 && c.min_p <= 1.0);
+      default: {
+        c.min_p = x;
+        beyond = beyond || !(x >= 0.0 && x <= 1.0);
       }
-      default: { return c; }
     }
   }
-  c.edits = c.edits || c.bias.y > 0u || c.bans.y > 0u || (c.least.y > 0u && c.least_tokens > 0u);
+  let penalizes = c.last_n > 0u || c.frequency != 0.0 || c.presence != 0.0;
+  c.edits = penalizes || c.bias.y > 0u || c.bans.y > 0u || c.least.y > 0u && c.least_tokens > 0u;
   c.taken = !beyond;
   return c;
 }

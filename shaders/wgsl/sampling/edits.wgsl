@@ -16,13 +16,6 @@ fn put(id: u32, x: f32, error: f32) -> f32 {
   return own;
 }
 
-// Removes the token, and says whether it was left.
-fn remove(id: u32) -> bool {
-  let left = act[values + id] != REMOVED;
-  act[values + id] = REMOVED;
-  return left;
-}
-
 fn penalize(id: u32, penalty: f32, before: f32) {
   let x = bitcast<f32>(act[values + id]);
   let prior = error_of(id, before);
@@ -50,36 +43,31 @@ fn edit(c: Chain, logits: u32, seq_at: u32, length: u32, generated_from: u32, to
     act[values + id] = act[logits + id];
     act[marks + id] = 0u;
   }
-  if (c.bias.y > 0u) {
-    for (var i = 0u; i < c.bias.y; i++) {
-      let id = word(c.bias.x + 2u * i);
+  for (var stage = 1u; stage <= 3u; stage++) {
+    var list = c.bias;
+    if (stage == 2u) { list = c.bans; }
+    if (stage == 3u) { list = select(vec2(0u, 0u), c.least, length - generated_from < c.least_tokens); }
+    if (list.y == 0u) { continue; }
+    for (var i = 0u; i < list.y; i++) {
+      let at = list.x + select(i, 2u * i, stage == 1u);
+      let id = word(at);
       if (!is_own(id) || act[values + id] == REMOVED) { continue; }
-      let b = word(c.bias.x + 2u * i + 1u);
+      let b = select(REMOVED, word(at + 1u), stage == 1u);
       if (b == REMOVED) {
-        left -= u32(remove(id));
+        act[values + id] = REMOVED;
+        left -= 1u;
       } else if (is_huge(b) || is_huge(act[values + id])) {
         odd = true;
       } else {
         _ = put(id, bitcast<f32>(act[values + id]) + bitcast<f32>(b), error_of(id, bound));
       }
     }
-    if (!any_of(left > 0u)) { return EMPTY - 1u; }
+    raise(0u, left);
+    raise(1u, u32(odd));
+    let found = agreed();
+    if (found.x == 0u) { return select(EMPTY - stage, HOST, found.y != 0u); }
   }
-  if (c.bans.y > 0u) {
-    for (var i = 0u; i < c.bans.y; i++) {
-      let id = word(c.bans.x + i);
-      if (is_own(id)) { left -= u32(remove(id)); }
-    }
-    if (!any_of(left > 0u)) { return EMPTY - 2u; }
-  }
-  if (c.least.y > 0u && length - generated_from < c.least_tokens) {
-    for (var i = 0u; i < c.least.y; i++) {
-      let id = word(c.least.x + i);
-      if (is_own(id)) { left -= u32(remove(id)); }
-    }
-    if (!any_of(left > 0u)) { return EMPTY - 3u; }
-  }
-  let repeats_from = select(length, length - min(c.last_n, length), c.penalty != 1.0 && c.last_n > 0u);
+  let repeats_from = length - min(c.last_n, length);
   let counts_from = select(length, generated_from, c.frequency != 0.0 || c.presence != 0.0);
   let before = bound;
   for (var first = min(repeats_from, counts_from); first < length; first += THREADS) {

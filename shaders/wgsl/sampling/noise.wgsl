@@ -27,13 +27,13 @@ fn random(seed: vec2<u32>, index: u32, id: u32) -> u32 {
 
 // -ln(-ln u) of u = (m + 1/2) 2^-24, within 7 units and 4 units of itself.
 fn noise(m: u32) -> f32 {
-  let odd_part = 2u * m + 1u;
+  let numerator = 2u * m + 1u;
+  let rest = f32(0x2000000u - numerator) * 2.98023224e-8; // 1 - u, exact from 1/2 on
   var surprise = 0.0;
-  if (m < 0x800000u) {
-    surprise = -ln_f32(f32(odd_part) * 2.98023224e-8);
+  if (m >= 0x800000u && rest < 0.29) {
+    surprise = -ln_1p_f32(-rest);
   } else {
-    let rest = f32(0x2000000u - odd_part) * 2.98023224e-8; // 1 - u is exact
-    if (rest < 0.29) { surprise = -ln_1p_f32(-rest); } else { surprise = -ln_f32(1.0 - rest); }
+    surprise = -ln_f32(select(1.0 - rest, f32(numerator) * 2.98023224e-8, m < 0x800000u));
   }
   return -ln_f32(surprise);
 }

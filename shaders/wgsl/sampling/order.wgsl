@@ -55,7 +55,6 @@ fn lower(key: u32, facts: Facts) -> u32 {
 // Gathers the tokens whose key is at least the one given, if the list has room.
 fn gather(least: u32) {
   if (listed) { return; }
-  clear_slots();
   for (var i = lane; i < tokens; i += THREADS) {
     let t = token(i);
     if (t.key < least || t.key <= LEAST) { continue; }
@@ -102,40 +101,47 @@ fn fill_bins(level: u32, key: u32, id: u32, by_weight: bool, floor: Cut) -> vec2
   return bin;
 }
 
-// The weight of all tokens within the cut. Keeps the sums by the first byte.
-fn total(floor: Cut) -> f32 {
-  _ = fill_bins(0u, 0u, 0u, true, floor);
-  let own = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
-  first_sums[lane] = own;
-  if (lane == 0u) { told = vec4(own, 0u, 0u); }
-  return number_of_fixed(workgroupUniformLoad(&told).xy);
+// The sum of weights of which the cut is wanted: before or behind the share of top-p by the bound.
+fn weight_wanted(kind: u32, whole: f32, c: Chain, facts: Facts) -> vec2<u32> {
+  let n = f32(select(p.vocab, min(c.top_k, p.vocab), c.top_k > 0u));
+  // The mean height is at most ln(n / whole).
+  let spread = max(ln_f32(n / whole), 0.0) + 0.1;
+  let slack = whole * (BOUND * UNIT * (8.2 * spread + 16.0) + 5.0 * facts.error / temperature);
+  return fixed_of(c.top_p * whole + select(-slack, slack, kind == AT_MOST));
 }
 
-// The cut with which the number or the weight of the tokens within `floor`, in order, reaches `wanted`: byte by byte of
-// the keys, then of the ids. Weights need `total` before.
-fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut, facts: Facts) -> Cut {
+// The cut at which the number or the weight of the tokens within `floor`, in order, reaches what is wanted: byte by byte of the
+// keys, then of the ids. Gathers the tokens from the key `least` up before, if it is not NONE.
+fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts) -> Cut {
+  var wanted = vec2(c.top_k, 0u);
   var above = vec2(0u, 0u);
   var key = 0u;
   var id = 0u; // the lowest comes first: inverted
   for (var level = 0u; level < 7u; level++) {
-    // Tokens below are not needed any more.
-    if (level == 2u) { gather(lower(key << 16u, facts)); }
+    // From the third byte on the tokens below are not needed any more.
+    if (level == 0u && least != NONE || level == 2u) { gather(select(lower(key << 16u, facts), least, level == 0u)); }
+    let is_known = kind == SURELY && level == 0u;
     var bin = vec2(0u, 0u);
-    if (by_weight && level == 0u) {
+    if (is_known) {
       workgroupBarrier();
       atomicStore(&low[lane], first_sums[lane].x);
       atomicStore(&high[lane], first_sums[lane].y);
     } else {
-      bin = fill_bins(level, key, id, by_weight, floor);
+      bin = fill_bins(level, key, id, kind != TOP_K, floor);
     }
     workgroupBarrier();
+    let sums = vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane]));
+    if (kind != TOP_K && level == 0u) {
+      first_sums[lane] = sums;
+      if (lane == 0u) { told = vec4(sums, 0u, 0u); }
+      wanted = weight_wanted(kind, number_of_fixed(workgroupUniformLoad(&told).xy), c, facts);
+    }
     if (lane == 0u) { told = vec4(NONE, 0u, 0u, 0u); }
     workgroupBarrier();
-    let own = sum(above, vec2(atomicLoad(&low[lane]), atomicLoad(&high[lane])));
     var next = above;
     if (lane + 1u < THREADS) { next = sum(above, vec2(atomicLoad(&low[lane + 1u]), atomicLoad(&high[lane + 1u]))); }
-    if (reaches(own, wanted) && !reaches(next, wanted)) {
-      let is_one = level == 3u && all(bin == measure(key << 8u | lane, by_weight));
+    if (reaches(sum(above, sums), wanted) && !reaches(next, wanted)) {
+      let is_one = level == 3u && all(bin == measure(key << 8u | lane, kind != TOP_K));
       told = vec4(lane, next, u32(is_one));
     }
     let found = workgroupUniformLoad(&told);
@@ -147,13 +153,6 @@ fn cut_that_reaches(wanted: vec2<u32>, by_weight: bool, floor: Cut, facts: Facts
   return Cut(key, 0xffffffu - id);
 }
 
-fn cut_of_count(count: u32, floor: Cut, facts: Facts) -> Cut {
-  return cut_that_reaches(vec2(count, 0u), false, floor, facts);
-}
-fn cut_of_weight(wanted: f32, floor: Cut, facts: Facts) -> Cut {
-  return cut_that_reaches(fixed_of(wanted), true, floor, facts);
-}
-
 // Whether the tokens up to the cut are surely the first ones in the true order.
 fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool {
   if (cut.key == 0u) { return true; }
@@ -161,7 +160,6 @@ fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool {
   let merges = merges_near(c, facts);
   let merged = select(0.0, near_zero(c, facts), merges);
   if (facts.error == 0.0 && !merges) { return true; }
-  clear_slots();
   for (var i = lane; i < tokens; i += THREADS) {
     let t = token(i);
     if (!is_within(t, floor)) { continue; }
@@ -170,12 +168,12 @@ fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool {
     let x = max(number_of(t.key), -2.5e30);
     if (is_within(t, cut)) {
       let least = ~key_of_number(x - e);
-      atomicMax(&slots[0], least);
-      if (inexact) { atomicMax(&slots[1], least); }
+      raise(0u, least);
+      raise(1u, select(0u, least, inexact));
     } else {
       let most = key_of_number(x + e);
-      atomicMax(&slots[2], most);
-      if (inexact) { atomicMax(&slots[3], most); }
+      raise(2u, most);
+      raise(3u, select(0u, most, inexact));
     }
   }
   let found = agreed();
