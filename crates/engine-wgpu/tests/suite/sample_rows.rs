@@ -63,7 +63,8 @@ impl Random {
 /// Shapes of rows as models make them.
 pub const ORDINARY: [&str; 4] = ["normal", "peaked", "masked", "bf16"];
 /// Shapes that a kernel must get right too, or leave to the host.
-pub const OTHER: [&str; 8] = ["equal", "near ties", "few values", "huge", "infinite", "nan", "tiny", "nothing"];
+pub const OTHER: [&str; 9] =
+    ["equal", "near ties", "few values", "zeros", "huge", "infinite", "nan", "tiny", "nothing"];
 
 /// A row.
 pub fn logits(r: &mut Random, shape: &'static str, vocab: usize) -> Vec<f32> {
@@ -88,6 +89,7 @@ pub fn logits(r: &mut Random, shape: &'static str, vocab: usize) -> Vec<f32> {
             row.iter_mut().for_each(|z| *z = (place + f64::from(*z) * scale) as f32);
         }
         "few values" => row.iter_mut().for_each(|z| *z = z.round().clamp(-3.0, 3.0)),
+        "zeros" => row.iter_mut().for_each(|z| *z = [-1.0, -0.0, 0.0][r.below(3)]),
         "huge" => {
             let scale = 10f64.powi(r.below(38) as i32);
             row.iter_mut().for_each(|z| *z = (f64::from(*z) * scale).clamp(-3.4e38, 3.4e38) as f32);
@@ -136,7 +138,7 @@ fn some_token(r: &mut Random, likely: &[u32], vocab: usize) -> u32 {
     if r.once_in(2) && !likely.is_empty() { likely[r.below(likely.len())] } else { r.below(vocab) as u32 }
 }
 
-fn edits(r: &mut Random, likely: &[u32], vocab: usize) -> Vec<Stage> {
+fn edits(r: &mut Random, likely: &[u32], vocab: usize, generated: usize) -> Vec<Stage> {
     let mut stages = Vec::new();
     let tokens = |r: &mut Random| -> Vec<u32> { (0..r.below(6)).map(|_| some_token(r, likely, vocab)).collect() };
     if r.once_in(2) {
@@ -147,7 +149,8 @@ fn edits(r: &mut Random, likely: &[u32], vocab: usize) -> Vec<Stage> {
         stages.push(Stage::Ban(tokens(r)));
     }
     if r.once_in(2) {
-        stages.push(Stage::MinTokens { tokens: r.below(100) as u32, ids: tokens(r) });
+        let least = if r.once_in(2) { r.below(100) } else { generated + r.below(2) };
+        stages.push(Stage::MinTokens { tokens: least as u32, ids: tokens(r) });
     }
     stages
 }
@@ -173,8 +176,8 @@ fn wild(r: &mut Random) -> f64 {
     if r.once_in(8) { f64::from_bits(r.bits() & 0x7fef_ffff_ffff_ffff) } else { size }
 }
 
-/// A chain of a kind; `likely` are some tokens with large logits.
-pub fn chain(r: &mut Random, kind: &'static str, likely: &[u32], vocab: usize) -> Chain {
+/// A chain of a kind; `likely` are some tokens with large logits, `generated` the number of generated tokens.
+pub fn chain(r: &mut Random, kind: &'static str, likely: &[u32], vocab: usize, generated: usize) -> Chain {
     let mut stages = Vec::new();
     let heat = |r: &mut Random| Stage::Temperature(if r.once_in(4) { 1.0 } else { r.range(0.2, 2.0) });
     let top_k = |r: &mut Random| Stage::TopK(1 + r.below(200) as u32);
@@ -183,7 +186,7 @@ pub fn chain(r: &mut Random, kind: &'static str, likely: &[u32], vocab: usize) -
     match kind {
         "greedy" => stages.push(Stage::Temperature(0.0)),
         "greedy, edits" => {
-            stages.extend(edits(r, likely, vocab));
+            stages.extend(edits(r, likely, vocab, generated));
             stages.extend(penalties(r));
             stages.push(Stage::Temperature(0.0));
         }
@@ -198,17 +201,17 @@ pub fn chain(r: &mut Random, kind: &'static str, likely: &[u32], vocab: usize) -
             stages.extend([heat(r), top_k(r), top_p(r)]);
         }
         "edits" => {
-            stages.extend(edits(r, likely, vocab));
+            stages.extend(edits(r, likely, vocab, generated));
             stages.extend([heat(r), top_p(r)]);
         }
         "everything" => {
-            stages.extend(edits(r, likely, vocab));
+            stages.extend(edits(r, likely, vocab, generated));
             stages.extend(penalties(r));
             stages.extend([heat(r), Stage::TopK(r.below(2 * vocab.min(2000)) as u32), top_p(r), min_p(r)]);
         }
         _ => {
             if r.once_in(3) {
-                stages.extend(edits(r, likely, vocab));
+                stages.extend(edits(r, likely, vocab, generated));
                 if r.once_in(4) {
                     stages.push(Stage::Ban((0..vocab as u32).collect()));
                 }
@@ -249,13 +252,20 @@ pub fn case(r: &mut Random, shape: &'static str, kind: &'static str, vocab: usiz
     // Also tokens that the row does not have.
     let history: Vec<u32> = (0..length).map(|_| some_token(r, &likely, vocab + vocab / 50)).collect();
     let generated_from = r.below(length + 2);
-    let chain = chain(r, kind, &likely, vocab);
+    let chain = chain(r, kind, &likely, vocab, length.saturating_sub(generated_from));
     Case { shape, kind, logits, history, generated_from, seed: r.bits(), chain }
 }
 
 /// Kinds of rows in which the definition decides by less than f32 can tell.
-pub const EDGES: [&str; 6] =
-    ["edge: greedy", "edge: top-k", "edge: top-p", "edge: min-p", "edge: draw", "edge: draw, penalty"];
+pub const EDGES: [&str; 7] = [
+    "edge: greedy",
+    "edge: top-k",
+    "edge: top-k, merged",
+    "edge: top-p",
+    "edge: min-p",
+    "edge: draw",
+    "edge: draw, penalty",
+];
 
 /// A row of such a kind: up to this relative distance from a tie or a cut-off. Within 1e-9 only the host can tell the token.
 pub fn edge(r: &mut Random, kind: &'static str, distance: f64) -> Case {
@@ -318,6 +328,16 @@ fn set_edge(r: &mut Random, case: &mut Case, ids: &[u32], distance: f64) -> bool
             case.logits[ids[2] as usize] = case.logits[b] + 0.1;
             case.chain = Chain::in_order([repetition, Stage::TopK(2)]);
             true
+        }
+        "edge: top-k, merged" => {
+            // The temperature rounds the second and the third place to the same.
+            let size = 10f64.powf(r.range(-25.0, -18.0));
+            for &id in &ids[1..] {
+                case.logits[id as usize] = (size * r.range(-1.0, 1.0)) as f32;
+            }
+            case.chain = Chain::in_order([Stage::Temperature(r.range(0.3, 0.9)), Stage::TopK(2)]);
+            let Some(&(token, _)) = left(case).get(1) else { return false };
+            let_win(r, case, token)
         }
         "edge: top-p" => {
             let left = left(case);
