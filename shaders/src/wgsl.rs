@@ -58,6 +58,11 @@ texts! {
     "quantize_16",
     "rms_norm",
     "rope",
+    "sample",
+    "sampling/chain",
+    "sampling/edits",
+    "sampling/noise",
+    "sampling/order",
     "shared/f16",
     "shared/group",
     "shared/math",
@@ -95,7 +100,10 @@ mod tests {
             assert!(texts.len() > 2, "{folder}: {function}");
             texts
         };
-        let shared = |slot: &str| text(&format!("shared/{slot}")).unwrap_or_else(|| panic!("slot {slot}"));
+        let shared = |slot: &str| {
+            let of = |folder: &str| text(&format!("{folder}/{slot}"));
+            of("shared").or_else(|| of("sampling")).unwrap_or_else(|| panic!("slot {slot}"))
+        };
         match slot {
             "block" => with("formats/", "fn codes_0("),
             "floats" => with("formats/", "fn values_0("),

@@ -150,7 +150,7 @@ impl Engine for Wgpu {
         adapters.iter().map(|adapter| adapters::describe(adapter, &self.caps)).collect()
     }
 
-    fn draws(&self, _chain: ChainRef) -> bool {
-        false
+    fn draws(&self, chain: ChainRef) -> bool {
+        kernels::sample::draws(chain)
     }
 }

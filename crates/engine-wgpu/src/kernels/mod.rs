@@ -9,6 +9,7 @@ mod linear;
 mod map;
 mod norms;
 mod rope;
+pub(crate) mod sample;
 mod state;
 
 use crate::call::{Call, Dispatch, Entry, PLANES32};
@@ -73,12 +74,13 @@ pub(crate) fn table() -> Vec<Kernel> {
         Kernel { refuses: embed::refuses, layouts: &[PLANES32], ..kernel("embed", "embed", embed::embed, F32, whole) };
     let quantize =
         Kernel { refuses: embed::refuses_quantize, ..kernel("quantize", "quantize", embed::quantize, EXACT, whole) };
+    let sample = Kernel { refuses: sample::refuses, ..kernel("sample", "sample", sample::sample, EXACT, sample::work) };
     let products = PRODUCTS.iter().map(|(name, entry, numerics, rows)| Kernel {
         rows: *rows,
         layouts: &[PLANES32],
         ..of_weights(*numerics, kernel(name, "linear", *entry, *numerics, whole))
     });
-    products.chain(plain).chain(attends).chain([embed, quantize]).collect()
+    products.chain(plain).chain(attends).chain([embed, quantize, sample]).collect()
 }
 
 fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
