@@ -17,4 +17,5 @@ mod weights;
 mod words;
 
 pub use engine::{VARIANTS, Wgpu};
+pub use kernels::{F32, Q8};
 pub use shader::Shader;
