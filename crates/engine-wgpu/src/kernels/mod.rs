@@ -1,3 +1,3 @@
-//! The kernels: what they take, and the texts that they consist of.
+//! The kernels: the chains and ops that they take, and their texts.
 
 pub mod sample;

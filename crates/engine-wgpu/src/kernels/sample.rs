@@ -15,7 +15,7 @@
 //!
 //! # Order
 //! Logits are compared by integer keys that have the order of the numbers, with -0 as 0. Logits that no stage edited
-//! are exact, so their order and the rule of the lower id among equals are exact too: greedy draws on these never need
+//! are exact, so their order and the rule of the lower id among equals are also exact: greedy draws on these never need
 //! the host. Sets are counted in integers, and weights are summed in integers of 2^-43, which have the same sum in any
 //! order.
 //!
