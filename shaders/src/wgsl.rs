@@ -2,7 +2,8 @@
 //!
 //! A *slot* is a part of a kernel between the lines `// slot: NAME` and `// end slot`. The file has a short stand-in there, so
 //! that it is valid as it stands. Engines put other texts in its place: how a block of weights is unpacked (`formats/`), how a
-//! place of a cache is read (`caches/`), functions that several kernels share (`shared/`).
+//! place of a cache is read (`caches/`), functions that several kernels share (`shared/`), parts of a long kernel
+//! (`sampling/`).
 
 macro_rules! texts {
     ($($name:literal,)*) => {

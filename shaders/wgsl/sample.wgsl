@@ -1,9 +1,9 @@
 // The token of each logit row by the chain of its sequence, as the definition draws it, or HOST where f32 can't tell.
 // Grid: any number of groups, which take the rows in turn. Thread i has the tokens i, i + 256, ..
 //
-// Tokens are compared by integer keys and counted and summed in integers, so that the order of threads has no effect. Where the
-// definition computes in f64 this kernel has a value and a bound of its error, in units of 2^-23: a token is surely kept, surely
-// removed, or neither. crates/engine-wgpu/src/kernels/sample.rs derives the bounds.
+// Tokens are compared by integer keys and counted and summed in integers, so that the order of threads has no effect.
+// Where the definition computes in f64 this kernel has a value and a bound of its error, in units of 2^-23: a token is
+// surely kept, surely removed, or neither. crates/engine-wgpu/src/kernels/sample.rs derives the bounds.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32,
@@ -184,7 +184,7 @@ fn row_record(r: u32, group: u32) -> u32 {
   let sampler_at = word(seq_at + 3u);
   if (sampler_at == NONE) { return NONE; }
   let sampler = word(14u) + sampler_at;
-  let c = chain_at(sampler + 3u, word(14u) + word(15u));
+  let c = chain_at(sampler + 3u, min(word(14u) + word(15u), arrayLength(&step)));
   if (!c.taken) { return HOST; }
   let length = min(derived.x, max(word(seq_at + 5u) * word(5u), 1u) - 1u) + 1u; // tokens so far
   let generated_from = min(word(sampler + 2u), length);
@@ -307,7 +307,7 @@ fn drawn(c: Chain, n: Nucleus, kept: Cut, first: Cut, error: f32, seed: vec2<u32
   var most_id = NONE;
   var most_at = vec2(0u, 0u);
   var second = -1e30;
-  // A sum that is surely reached, first by the first token in the order. Most heights tell that a token can't exceed it.
+  // A sum that is surely reached, at first by the first token in the order. Most tokens are too low for it.
   var bar = -1e30;
   var is_first = error == 0.0;
   var i = lane;

@@ -67,7 +67,8 @@ fn chain_at(start: u32, section_end: u32) -> Chain {
       case 8u: { c.top_k = word(own); }
       case 9u: { beyond = beyond || !is_one; }
       case 10u: {
-        c.top_p = x;
+        // Below 1 it is a stage, even if it rounds to 1.
+        c.top_p = select(min(x, 0.99999994), 1.0, is_one);
         beyond = beyond || !(x > 0.0 && x <= 1.0);
       }
       default: {

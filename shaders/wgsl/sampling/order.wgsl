@@ -1,4 +1,4 @@
-// Slot `order` of sample.wgsl: the first tokens in the order, by number or by weight, and whether they are surely the first.
+// Slot `order` of sample.wgsl: the first tokens in the order, by number or by weight, and whether they surely are.
 
 // 64-bit integers: low word, high word.
 fn sum(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -70,8 +70,8 @@ fn gather(least: u32) {
   tokens = n;
 }
 
-// Sums the numbers or the weights of tokens within `floor` by a byte of their keys or inverted ids, where the bytes before it
-// are the known ones; then sums up from each bin. Returns the thread's bin before that.
+// Sums the numbers or the weights of tokens within `floor` by a byte of their keys or inverted ids, where the bytes
+// before it are the known ones; then sums up from each bin. Returns the thread's bin before that.
 fn fill_bins(level: u32, key: u32, id: u32, by_weight: bool, floor: Cut) -> vec2<u32> {
   let of_key = level < 4u;
   let shift = select(48u - 8u * level, 24u - 8u * level, of_key);
@@ -110,8 +110,8 @@ fn weight_wanted(kind: u32, whole: f32, c: Chain, facts: Facts) -> vec2<u32> {
   return fixed_of(c.top_p * whole + select(-slack, slack, kind == AT_MOST));
 }
 
-// The cut at which the number or the weight of the tokens within `floor`, in order, reaches what is wanted: byte by byte of the
-// keys, then of the ids. Gathers the tokens from the key `least` up before, if it is not NONE.
+// The cut at which the number or the weight of the tokens within `floor`, in order, reaches what is wanted: byte by
+// byte of the keys, then of the ids. Gathers the tokens from the key `least` up before, if it is not NONE.
 fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts) -> Cut {
   var wanted = vec2(c.top_k, 0u);
   var above = vec2(0u, 0u);
