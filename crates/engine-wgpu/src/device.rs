@@ -3,6 +3,7 @@
 use crate::Wgpu;
 use crate::adapters::none;
 use crate::bindings::Layouts;
+use crate::faults::Faults;
 use inkstone_compute::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub(crate) struct Device {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
+    pub(crate) faults: Faults,
     failure: Arc<Mutex<Option<String>>>,
 }
 
@@ -30,7 +32,7 @@ impl Device {
     ///
     /// # Errors
     /// The driver refuses.
-    pub(crate) fn open(adapter: &Adapter, core: bool) -> Result<Device> {
+    pub(crate) fn open(adapter: &Adapter, core: bool, faults: Faults) -> Result<Device> {
         let required_limits = limits(adapter, core);
         let description = DeviceDescriptor {
             required_limits: required_limits.clone(),
@@ -39,10 +41,10 @@ impl Device {
         };
         let opened = pollster::block_on(adapter.request_device(&description));
         let (device, queue) = opened.map_err(|error| none(format!("{}: {error}", adapter.get_info().name)))?;
-        Ok(Device::new(device, queue, required_limits))
+        Ok(Device::new(device, queue, required_limits, faults))
     }
 
-    fn new(wgpu: wgpu::Device, queue: wgpu::Queue, limits: Limits) -> Device {
+    fn new(wgpu: wgpu::Device, queue: wgpu::Queue, limits: Limits, faults: Faults) -> Device {
         let failure = Arc::new(Mutex::new(None));
         let first = |failure: &Mutex<Option<String>>, message: String| {
             failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
@@ -52,7 +54,7 @@ impl Device {
         let uncaptured = failure.clone();
         wgpu.on_uncaptured_error(Arc::new(move |error: wgpu::Error| first(&uncaptured, error.to_string())));
         let layouts = Layouts::new(&wgpu);
-        Device { wgpu, queue, limits, layouts, failure }
+        Device { wgpu, queue, limits, layouts, faults, failure }
     }
 
     /// That the device is there.

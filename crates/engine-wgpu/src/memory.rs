@@ -38,6 +38,9 @@ fn no_memory(what: &'static str, bytes: u64) -> Error {
 /// Zeroed memory of the device.
 pub(crate) fn buffer(device: &Device, bytes: u64, what: &'static str) -> Result<wgpu::Buffer> {
     device.check()?;
+    if device.faults.next_allocation_fails() {
+        return Err(no_memory(what, bytes));
+    }
     let size = bytes.max(4).checked_next_multiple_of(4).filter(|size| *size <= device.limits.max_buffer_size);
     let size = size.ok_or_else(|| no_memory(what, bytes))?;
     let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;

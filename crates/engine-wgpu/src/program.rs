@@ -3,6 +3,7 @@
 use crate::bindings::{ACTIVATIONS, PARAMETERS, STATES, STEP, VECTORS, WEIGHTS};
 use crate::call::{Call, Dispatch, Entry, NONE, Operand, Place, Source};
 use crate::device::Device;
+use crate::faults::Mistake;
 use crate::memory::{self, Memory, own};
 use crate::pipelines::Pipelines;
 use crate::shader::Shader;
@@ -131,6 +132,12 @@ impl Maker<'_> {
         Ok(Activations { buffer: buffer.clone(), places, copy: Some(Copy { buffer, parts: copies }) })
     }
 
+    /// The place of the parameters of a dispatch.
+    fn slot(&self, dispatch: usize) -> u64 {
+        let late = u64::from(self.device.faults.has(Mistake::Parameters));
+        (dispatch as u64).saturating_sub(late)
+    }
+
     /// The dispatches of a step.
     fn dispatches(&self, plan: &Plan, step: &Step, loaded: &Loaded, places: &Places) -> Result<Vec<Dispatch>, String> {
         let Some(kernel) = self.registry.get(&step.kernel) else {
@@ -143,7 +150,8 @@ impl Maker<'_> {
         }
         let entry =
             kernel.entry.downcast_ref::<Entry>().ok_or_else(|| format!("kernel {} has no entry", kernel.name))?;
-        let operand = |arg: &Arg| operand(arg, loaded, places);
+        let late = u32::from(self.device.faults.has(Mistake::Offset));
+        let operand = |arg: &Arg| operand(arg, loaded, places).map(|operand| operand.late(late));
         let ins = step.ins().map(operand).collect::<Result<SmallVec<_>, String>>()?;
         let outs = step.outs().map(operand).collect::<Result<SmallVec<_>, String>>()?;
         let arena = places.get(&Region::Arena).copied().unwrap_or(0);
@@ -188,7 +196,7 @@ impl Maker<'_> {
         for (slot, dispatch) in dispatches.into_iter().enumerate() {
             let pipeline = self.pipelines.get(self.device, &dispatch.shader)?;
             let mut bound: Vec<(u32, wgpu::Buffer, u64, Option<u64>)> = vec![
-                (0, parameters.clone(), slot as u64 * PARAMETERS, Some(PARAMETERS)),
+                (0, parameters.clone(), self.slot(slot) * PARAMETERS, Some(PARAMETERS)),
                 (STEP, step.buffer.clone(), step.offset, Some(step.bytes.max(4).next_multiple_of(4))),
                 (ACTIVATIONS, activations.buffer.clone(), 0, None),
                 (VECTORS, loaded.vectors.clone(), 0, None),

@@ -3,7 +3,7 @@
 
 use super::cases::{self, Case, Operand};
 use super::single::{self, Asked};
-use super::values::Random;
+use super::values::{Random, difference};
 use super::{Report, candidates, regions};
 use crate::engine::Engine;
 use crate::plan::{Plan, Region};
@@ -47,19 +47,48 @@ fn run(engine: &dyn Engine, cases: &[Case], kernel: &str, matrices: &[DType]) ->
         });
         kernel.implements.covers(&case.op) && weights.eq(matrices.iter().copied())
     };
-    cases.iter().filter(fits).find_map(|case| {
-        let bucket = single::sizes(engine, case.rows)?;
-        let ins: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
-        let weights: Vec<Type> =
-            case.operands.iter().filter(|o| matches!(o, Operand::Weight(_))).map(Operand::ty).collect();
-        let (found, _) = candidates(engine, &case.op, &ins, &weights, bucket.rows);
-        let (kernel, layout) = found.into_iter().find(|(found, _)| found.name == kernel.name)?;
-        if let Op::Region(region) = &case.op
-            && !regions::fits(kernel, &region.body)
-        {
-            return None;
+    cases.iter().filter(fits).find_map(|case| Some(asked(engine, case, kernel.name)?.result()))
+}
+
+/// A case on the kernel with this name, if the kernel takes it.
+fn asked<'a>(engine: &'a dyn Engine, case: &'a Case, kernel: &str) -> Option<Asked<'a>> {
+    let bucket = single::sizes(engine, case.rows)?;
+    let ins: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
+    let weights: Vec<Type> =
+        case.operands.iter().filter(|o| matches!(o, Operand::Weight(_))).map(Operand::ty).collect();
+    let (found, _) = candidates(engine, &case.op, &ins, &weights, bucket.rows);
+    let (kernel, layout) = found.into_iter().find(|(found, _)| found.name == kernel)?;
+    if let Op::Region(region) = &case.op
+        && !regions::fits(kernel, &region.body)
+    {
+        return None;
+    }
+    Some(Asked { engine, case, kernel, layout, bucket, seed: Random::seed(&case.name()) })
+}
+
+/// Whether two kernels of one op and one numerics compute the same bits, on the largest case of up to eight rows that both
+/// take with matrices of this dtype. `None` if there is no such case.
+///
+/// # Errors
+/// A kernel that fails, or goes too far from its definition.
+pub fn equal_bits(engine: &dyn Engine, kernels: [&str; 2], matrix: Option<DType>) -> Result<Option<bool>, String> {
+    let mut all: Vec<Case> = cases::all().into_iter().filter(|case| case.rows <= 8).collect();
+    all.sort_by_key(|case| std::cmp::Reverse(size(case)));
+    for case in &all {
+        let matrices = case.operands.iter().filter_map(|operand| match operand {
+            Operand::Weight(ty) if ty.rows != Dim::N(1) => Some(ty.dtype),
+            _ => None,
+        });
+        if !matrices.eq(matrix) {
+            continue;
         }
-        let seed = Random::seed(&case.name());
-        Some(Asked { engine, case, kernel, layout, bucket, seed }.result())
-    })
+        let asked = kernels.map(|kernel| asked(engine, case, kernel));
+        let [Some(first), Some(second)] = asked else { continue };
+        let mut host = 0;
+        let fault = |kernel: &str, stop: super::Stop| format!("{} by {kernel}: {:?}", case.name(), stop.outcome());
+        let wanted = first.results(&mut host).map_err(|stop| fault(kernels[0], stop))?;
+        let found = second.results(&mut host).map_err(|stop| fault(kernels[1], stop))?;
+        return Ok(Some(wanted.iter().zip(&found).all(|(a, b)| difference(a, b, 0.0).is_none())));
+    }
+    Ok(None)
 }

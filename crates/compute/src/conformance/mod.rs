@@ -30,7 +30,7 @@ mod stepwise;
 mod unseen;
 mod values;
 
-pub use chosen::chosen;
+pub use chosen::{chosen, equal_bits};
 pub use delayed::{Call, Counts, Delayed, Fault};
 pub use queue::queue;
 pub use stepwise::Stepwise;

@@ -21,7 +21,7 @@ pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
 
 pub(super) fn few_blocks(call: &Call) -> Result<Vec<Dispatch>, String> {
     let shader = Shader::named("linear_few").constant("ROWS", call.rows().min(FEW as u32));
-    of_blocks(call, shader.file("group", "shared/group"), 1)
+    of_blocks(call, shader.file("group", "shared/group"), groups((call.rows() as usize).div_ceil(FEW))?)
 }
 
 pub(super) fn tiled_blocks(call: &Call) -> Result<Vec<Dispatch>, String> {
@@ -30,7 +30,8 @@ pub(super) fn tiled_blocks(call: &Call) -> Result<Vec<Dispatch>, String> {
 }
 
 pub(super) fn few_floats(call: &Call) -> Result<Vec<Dispatch>, String> {
-    of_floats(call, Shader::named("linear_few_f32").constant("ROWS", call.rows().min(FEW as u32)), 1)
+    let rows = groups((call.rows() as usize).div_ceil(FEW))?;
+    of_floats(call, Shader::named("linear_few_f32").constant("ROWS", call.rows().min(FEW as u32)), rows)
 }
 
 pub(super) fn tiled_floats(call: &Call) -> Result<Vec<Dispatch>, String> {

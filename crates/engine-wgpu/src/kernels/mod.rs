@@ -88,6 +88,16 @@ fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics
     Kernel { numerics, work, layouts: &[PLANES32, Layout::FILE], ..any }
 }
 
+/// Lets the kernels for few rows serve all rows where those for many are left out.
+pub(crate) fn serve_all_rows(kernels: &mut [Kernel], left_out: &[&str]) {
+    for kernel in kernels {
+        let many = kernel.name.replace(".few.", ".tiled.");
+        if many != kernel.name && left_out.contains(&many.as_str()) {
+            kernel.rows = usize::MAX;
+        }
+    }
+}
+
 /// Blocks of so many columns.
 fn blocks(columns: usize, of: usize) -> Result<u32, String> {
     groups(columns.div_ceil(of))
