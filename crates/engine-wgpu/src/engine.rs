@@ -31,6 +31,8 @@ pub struct Wgpu {
     tables: Tables,
     /// The result of the check of the device.
     check: String,
+    /// The most bytes of a piece of a matrix.
+    piece: u64,
 }
 
 /// The variants of kernels, the best first. All compute the same bits.
@@ -79,8 +81,8 @@ impl Wgpu {
             |options: &EngineOptions| options.apply(Self::NAME, vec![PLANES32, Layout::FILE], kernels::table());
         let budget = Budget::new(Self::NAME, caps.memory);
         let (pipelines, tables) = (Pipelines::default(), Tables::default());
-        let check = String::new();
-        let mut engine = Wgpu { caps, registry: registry(options), budget, device, pipelines, tables, check };
+        let (check, piece) = (String::new(), caps.binding);
+        let mut engine = Wgpu { caps, registry: registry(options), budget, device, pipelines, tables, check, piece };
         let left_out = self_check::left_out(&engine)?;
         let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
         engine.registry = registry(&options);
@@ -90,6 +92,12 @@ impl Wgpu {
             engine.caps.device = format!("{}, without {}", engine.caps.device, left_out.join(", "));
         }
         Ok(engine)
+    }
+
+    /// The same engine, which stores matrices in pieces of at most so many bytes, as it does where bindings are small.
+    #[must_use]
+    pub fn pieces_of(self, bytes: u64) -> Wgpu {
+        Wgpu { piece: bytes.min(self.caps.binding), ..self }
     }
 
     /// The device and its driver, if no test planted faults there.
@@ -118,7 +126,7 @@ impl Wgpu {
     }
 
     fn loading(&self) -> Loading<'_> {
-        Loading { device: &self.device, budget: &self.budget, piece: self.caps.binding }
+        Loading { device: &self.device, budget: &self.budget, piece: self.piece }
     }
 }
 
