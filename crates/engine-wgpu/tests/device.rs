@@ -3,7 +3,7 @@
 
 mod wgpu {
     use inkstone_compute::conformance::{self, Report};
-    use inkstone_compute::{EngineOptions, Error, Usage};
+    use inkstone_compute::{Engine, EngineOptions, Error, Usage};
     use inkstone_engine_wgpu::Wgpu;
     use inkstone_engine_wgpu::faults::{Faults, Mistake};
 
@@ -67,7 +67,7 @@ mod wgpu {
     #[test]
     #[ignore = "slow: cargo xtask faults wgpu"]
     fn planted_faults_are_found() {
-        let mut missed = Vec::new();
+        let mut missed: Vec<&str> = Vec::new();
         for (name, plant) in PLANTED {
             let mut faults = Faults::default();
             plant(&mut faults);
@@ -79,7 +79,7 @@ mod wgpu {
                 }
             };
             println!("{name}: found by {}", found.as_deref().unwrap_or("NOTHING"));
-            missed.extend(found.is_none().then_some(name));
+            missed.extend(found.is_none().then_some(*name));
         }
         assert!(missed.is_empty(), "not found: {missed:?}");
     }
