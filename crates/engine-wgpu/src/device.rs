@@ -5,6 +5,7 @@ use crate::adapters::none;
 use crate::bindings::Layouts;
 use crate::faults::Faults;
 use inkstone_compute::{Error, Result};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wgpu::{Adapter, DeviceDescriptor, Features, Limits};
@@ -19,6 +20,8 @@ pub(crate) struct Device {
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
     pub(crate) faults: Faults,
+    /// Allocations of memory so far.
+    pub(crate) allocations: AtomicU64,
     failure: Arc<Mutex<Option<String>>>,
 }
 
@@ -54,7 +57,7 @@ impl Device {
         let uncaptured = failure.clone();
         wgpu.on_uncaptured_error(Arc::new(move |error: wgpu::Error| first(&uncaptured, error.to_string())));
         let layouts = Layouts::new(&wgpu);
-        Device { wgpu, queue, limits, layouts, faults, failure }
+        Device { wgpu, queue, limits, layouts, faults, allocations: AtomicU64::new(0), failure }
     }
 
     /// That the device is there.

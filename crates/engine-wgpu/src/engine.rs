@@ -20,6 +20,7 @@ use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The engine for GPUs.
 pub struct Wgpu {
@@ -112,7 +113,7 @@ impl Wgpu {
 
     /// The allocations of memory so far.
     pub fn allocations(&self) -> u64 {
-        self.device.faults.allocations()
+        self.device.allocations.load(Ordering::Relaxed)
     }
 
     /// The number of shaders that were compiled.

@@ -1,10 +1,8 @@
 //! Faults that tests plant: those of drivers and devices, which no driver shows on request, and mistakes of kernels and of the
 //! host, for checks that must find them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 /// Faults of an engine. By default there are none.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// The allocation of memory with this number fails, counted from 1; 0: none.
     pub allocation: u64,
@@ -12,7 +10,6 @@ pub struct Faults {
     pub shaders: Vec<(String, String)>,
     /// A mistake of the host.
     pub host: Option<Mistake>,
-    allocations: AtomicU64,
 }
 
 /// Mistakes of the host.
@@ -33,16 +30,6 @@ impl Faults {
     /// Whether there are none.
     pub(crate) fn are_none(&self) -> bool {
         self.allocation == 0 && self.shaders.is_empty() && self.host.is_none()
-    }
-
-    /// Counts an allocation, and tells whether it fails.
-    pub(crate) fn next_allocation_fails(&self) -> bool {
-        self.allocations.fetch_add(1, Ordering::Relaxed) + 1 == self.allocation
-    }
-
-    /// Allocations so far.
-    pub fn allocations(&self) -> u64 {
-        self.allocations.load(Ordering::Relaxed)
     }
 
     /// The text of a shader with its faults.
