@@ -154,7 +154,9 @@ fn edit(c: Chain, logits: u32, seq_at: u32, length: u32, generated_from: u32, to
 // slot: order
 fn nth_of_threads(own: u32, n: u32) -> u32 { return own; }
 fn lower(key: u32, facts: Facts) -> u32 { return key; }
-fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts) -> Cut { return floor; }
+fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts, gathered: ptr<function, bool>) -> Cut {
+  return floor;
+}
 fn is_sure(cut: Cut, floor: Cut, facts: Facts) -> bool { return false; }
 // end slot
 
@@ -249,11 +251,12 @@ fn row_record(r: u32, group: u32) -> u32 {
   if (c.top_k > 0u && c.top_k <= THREADS) { least = lower(nth_of_threads(own_best, c.top_k), facts); }
   var kept = all_tokens;
   var nucleus = Nucleus(kept, kept, true, true);
+  var gathered = false;
   let by_number = c.top_k > 0u && c.top_k < p.vocab;
   let by_weight = c.top_p < 1.0;
   for (var kind = TOP_K; kind <= SURELY; kind++) {
     if (kind == TOP_K && by_number || kind != TOP_K && by_weight) {
-      let cut = cut_of(kind, c, kept, least, facts);
+      let cut = cut_of(kind, c, kept, least, facts, &gathered);
       let sure = is_sure(cut, kept, facts);
       least = NONE;
       if (kind == TOP_K) {

@@ -52,9 +52,8 @@ fn lower(key: u32, facts: Facts) -> u32 {
   return select(key, key_of_number(x - distance), distance > 0.0 && key > LEAST && key < MOST);
 }
 
-// Gathers the tokens whose key is at least the one given, if the list has room.
-fn gather(least: u32) {
-  if (listed) { return; }
+// Gathers the tokens whose key is at least the one given. Whether the list has room for them.
+fn gather(least: u32) -> bool {
   for (var i = lane; i < tokens; i += THREADS) {
     let t = token(i);
     if (t.key < least || t.key <= LEAST) { continue; }
@@ -65,9 +64,10 @@ fn gather(least: u32) {
     }
   }
   let n = agreed().x;
-  if (n > LISTED) { return; }
+  if (n > LISTED) { return false; }
   listed = true;
   tokens = n;
+  return true;
 }
 
 // Sums the numbers or the weights of tokens within `floor` by a byte of their keys or inverted ids, where the bytes
@@ -112,14 +112,16 @@ fn weight_wanted(kind: u32, whole: f32, c: Chain, facts: Facts) -> vec2<u32> {
 
 // The cut at which the number or the weight of the tokens within `floor`, in order, reaches what is wanted: byte by
 // byte of the keys, then of the ids. Gathers the tokens from the key `least` up before, if it is not NONE.
-fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts) -> Cut {
+fn cut_of(kind: u32, c: Chain, floor: Cut, least: u32, facts: Facts, gathered: ptr<function, bool>) -> Cut {
   var wanted = vec2(c.top_k, 0u);
   var above = vec2(0u, 0u);
   var key = 0u;
   var id = 0u; // the lowest comes first: inverted
   for (var level = 0u; level < 7u; level++) {
     // From the third byte on the tokens below are not needed any more.
-    if (level == 0u && least != NONE || level == 2u) { gather(select(lower(key << 16u, facts), least, level == 0u)); }
+    if (!*gathered && (level == 0u && least != NONE || level == 2u)) {
+      *gathered = gather(select(lower(key << 16u, facts), least, level == 0u));
+    }
     let is_known = kind == SURELY && level == 0u;
     var bin = vec2(0u, 0u);
     if (is_known) {
