@@ -99,8 +99,7 @@ mod wgpu {
         );
         let model = model.unwrap();
         let (engine, counted) = ENGINE.lock().unwrap().take().unwrap();
-        let sampled =
-            Options::default().seed(3).temperature(0.8).top_p(0.9).repeat_penalty(1.1).unlimited().ignore_end(true);
+        let sampled = Options::default().seed(3).temperature(0.8).top_p(0.9).unlimited().ignore_end(true);
         for options in [greedy(1200), sampled] {
             let mut stream = model.stream("Once upon a time", &options).unwrap();
             let state = |counts: Counts| (engine.compiled(), engine.allocations(), counts);

@@ -188,8 +188,8 @@ impl Maker<'_> {
         };
         let parameters = wgpu.create_buffer(&uniform(BufferUsages::UNIFORM | BufferUsages::COPY_DST));
         self.device.queue.write_buffer(&parameters, 0, &bytes);
-        let [read, write, other] = [0; 3].map(|_: u8| memory::buffer(self.device, PARAMETERS, "no operand"));
-        let (read, write) = (read?, [write?, other?]);
+        let [read, write, other] = self.device.none()?;
+        let write = [write, other];
         let step = own(&bind.step, self.budget)?;
         let mut ready: Vec<Ready> = Vec::with_capacity(dispatches.len());
         let mut last = None;
@@ -205,7 +205,7 @@ impl Maker<'_> {
                 let buffer = match source {
                     Source::None => read.clone(),
                     Source::Vectors => loaded.vectors.clone(),
-                    Source::Piece(matrix, piece) => matrix.pieces.get(*piece).map_or(&read, |p| &p.buffer).clone(),
+                    Source::Piece(matrix, piece) => matrix.pieces.get(*piece).map_or(read, |p| &p.buffer).clone(),
                     Source::Table(name, words) => self.tables.get(self.device, name, words)?,
                 };
                 bound.push((WEIGHTS + i as u32, buffer, 0, None));
