@@ -56,7 +56,7 @@ impl Executable for Program {
     }
 }
 
-/// What programs are made with.
+/// The parts of an engine that make programs.
 pub(crate) struct Maker<'a> {
     pub(crate) device: &'a Device,
     pub(crate) pipelines: &'a Pipelines,

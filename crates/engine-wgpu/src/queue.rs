@@ -38,7 +38,7 @@ const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
 
-/// The whole words that a range lies in: its first byte and its size.
+/// The whole words that contain a range: the first byte and the size.
 fn words(memory: &Memory, range: &Back) -> (u64, u64) {
     let (start, end) = (range.offset / 4 * 4, (range.offset + range.bytes as u64).next_multiple_of(4));
     (memory.offset + start, end - start)

@@ -27,7 +27,7 @@ pub(super) fn reader(dtype: DType) -> Result<&'static str, String> {
     Ok(inkstone_shaders::wgsl::text(read).unwrap_or_default())
 }
 
-/// How many rows a place of a cache has, and how many places the cache.
+/// The rows of a place of a cache, and its places.
 pub(super) fn lies(cache: &Type, bucket: &Sizes) -> Cache {
     Cache::of(cache, cache.rows.at(bucket))
 }
