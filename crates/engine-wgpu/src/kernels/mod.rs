@@ -8,7 +8,9 @@ mod formats;
 mod linear;
 mod map;
 mod norms;
+mod regions;
 mod rope;
+mod rope_attend;
 mod state;
 
 use crate::call::{Call, Dispatch, Entry, PLANES32};
@@ -36,8 +38,8 @@ const PLAIN: &[Row] = &[
     ("kv_copy", "kv_copy", caches::kv_copy, EXACT, whole),
     ("columns", "columns", copies::columns, EXACT, whole),
     ("gather_rows", "gather_rows", copies::gather_rows, EXACT, whole),
-    ("rms_norm", "rms_norm", norms::rms_norm, F32, whole),
-    ("layer_norm", "layer_norm", norms::layer_norm, F32, whole),
+    ("rms_norm", "rms_norm", norms::norm, F32, whole),
+    ("layer_norm", "layer_norm", norms::norm, F32, whole),
     ("rope", "rope", rope::rope, F32, whole),
     ("map", "map", map::map, F32, whole),
 ];
@@ -45,18 +47,68 @@ const PLAIN: &[Row] = &[
 /// Products: their entry, their arithmetic and their most rows. A weight of one row has no dtype to choose by; the first of
 /// these read all of them.
 const PRODUCTS: &[(&str, Entry, Numerics, usize)] = &[
-    ("linear.few.f32", linear::few_floats, F32, linear::FEW),
-    ("linear.tiled.f32", linear::tiled_floats, F32, usize::MAX),
-    ("linear.few.q8", linear::few_blocks, Q8, linear::FEW),
-    ("linear.tiled.q8", linear::tiled_blocks, Q8, usize::MAX),
+    ("linear.few.f32", linear::linear_few, F32, linear::FEW),
+    ("linear.tiled.f32", linear::linear_tiled, F32, usize::MAX),
+    ("linear.few.q8", linear::linear_few, Q8, linear::FEW),
+    ("linear.tiled.q8", linear::linear_tiled, Q8, usize::MAX),
 ];
+
+/// Regions around products.
+const REGIONS: &[(&str, &str, Numerics)] = &[
+    ("norm_glu.f32", "norm_glu", F32),
+    ("norm_glu.q8", "norm_glu", Q8),
+    ("glu.f32", "glu", F32),
+    ("glu.q8", "glu", Q8),
+    ("norm_linear_map.f32", "norm_linear_map", F32),
+    ("norm_linear_map.q8", "norm_linear_map", Q8),
+    ("linear_map.few.f32", "linear_map", F32),
+    ("linear_map.few.q8", "linear_map", Q8),
+    ("norm_linear.f32", "norm_linear", F32),
+    ("norm_linear.q8", "norm_linear", Q8),
+];
+
+/// The members of regions around products.
+const fn members(linear: Numerics) -> [(&'static str, Numerics); 5] {
+    [("rms_norm", F32), ("layer_norm", F32), ("linear", linear), ("map", F32), ("quantize", EXACT)]
+}
+const MEMBERS_Q8: &[(&str, Numerics)] = &members(Q8);
+const MEMBERS_F32: &[(&str, Numerics)] = members(F32).split_at(4).0;
+const MEMBERS_ENCODING: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("quantize", EXACT)];
+const MEMBERS_ATTEND: &[(&str, Numerics)] = &[("rms_norm", F32), ("rope", F32), ("kv_write", EXACT), ("attend", F32)];
 
 /// A kernel of products with this arithmetic.
 fn of_weights(numerics: Numerics, kernel: Kernel) -> Kernel {
+    let kernel = Kernel { layouts: &[PLANES32], ..kernel };
     match numerics {
-        Q8 => Kernel { weights: formats::BLOCKS, activations: Some(DType::Q8_A), refuses: linear::refuses, ..kernel },
+        Q8 => Kernel { weights: formats::BLOCKS, activations: Some(DType::Q8_A), ..kernel },
         _ => Kernel { weights: formats::FLOATS, ..kernel },
     }
+}
+
+/// The kernels of regions.
+fn regions() -> impl Iterator<Item = Kernel> {
+    let around = |name, region, numerics, entry: Entry| {
+        let members = if numerics == Q8 { MEMBERS_Q8 } else { MEMBERS_F32 };
+        of_weights(numerics, Kernel { members, ..kernel(name, region, entry, numerics, regions::work) })
+    };
+    let few = REGIONS.iter().map(move |(name, region, numerics)| Kernel {
+        rows: linear::FEW,
+        refuses: regions::refuses,
+        ..around(name, region, *numerics, regions::products_few)
+    });
+    let many = [("linear_map.tiled.f32", F32), ("linear_map.tiled.q8", Q8)];
+    let many = many.map(|(name, numerics)| Kernel {
+        refuses: regions::refuses_many,
+        ..around(name, "linear_map", numerics, regions::products_tiled)
+    });
+    let norm = kernel("norm_quantize", "norm_quantize", regions::norm_quantize, F32, regions::work);
+    let norm = Kernel { members: MEMBERS_ENCODING, activations: Some(DType::Q8_A), refuses: regions::refuses, ..norm };
+    let attends = ["rope_attend", "norm_rope_attend"].map(|name| Kernel {
+        members: MEMBERS_ATTEND,
+        refuses: rope_attend::refuses,
+        ..kernel(name, name, rope_attend::rope_attend, F32, rope_attend::work)
+    });
+    few.chain(many).chain([norm]).chain(attends)
 }
 
 fn whole(_: &Shape) -> Work {
@@ -75,10 +127,10 @@ pub(crate) fn table() -> Vec<Kernel> {
         Kernel { refuses: embed::refuses_quantize, ..kernel("quantize", "quantize", embed::quantize, EXACT, whole) };
     let products = PRODUCTS.iter().map(|(name, entry, numerics, rows)| Kernel {
         rows: *rows,
-        layouts: &[PLANES32],
+        refuses: if *numerics == Q8 { linear::refuses } else { |_, _| None },
         ..of_weights(*numerics, kernel(name, "linear", *entry, *numerics, whole))
     });
-    products.chain(plain).chain(attends).chain([embed, quantize]).collect()
+    products.chain(regions()).chain(plain).chain(attends).chain([embed, quantize]).collect()
 }
 
 fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
