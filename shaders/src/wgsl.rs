@@ -13,9 +13,10 @@ macro_rules! texts {
 
 texts! {
     "accept",
+    "activations/blocks",
     "activations/encoded",
     "activations/floats",
-    "activations/given",
+    "activations/normed",
     "advance",
     "attend",
     "attend_merge",
@@ -61,7 +62,6 @@ texts! {
     "quantize_16",
     "rope",
     "rope_write",
-    "shared/column",
     "shared/encode",
     "shared/encoded",
     "shared/f16",
@@ -126,7 +126,7 @@ mod tests {
                 true => ("shared/product_blocks", "fn codes_0("),
                 false => ("shared/product_floats", "fn values_0("),
             };
-            let texts = all(with("formats/", function), &files(&[product, "shared/column"]));
+            let texts = all(with("formats/", function), &files(&[product]));
             texts.iter().map(|text| text.replace("_0", &format!("_{i}")).replace("w0[", &format!("w{i}["))).collect()
         };
         match slot {
@@ -135,10 +135,13 @@ mod tests {
             "matrix_0" | "matrix_1" | "matrix_2" => matrix(&slot["matrix_".len()..]),
             "activations" if blocks => {
                 let made = ["shared/group", "shared/encoded", "activations/encoded"];
-                let given = files(&["shared/group", "activations/given"]);
+                let given = files(&["shared/group", "activations/blocks"]);
                 [given].into_iter().chain(all(normed(), &files(&made))).collect()
             }
-            "activations" => all(normed(), &files(&["activations/floats"])),
+            "activations" => {
+                let given = files(&["activations/floats"]);
+                [given].into_iter().chain(all(normed(), &files(&["activations/normed"]))).collect()
+            }
             "normed" => normed(),
             "keys" => with("caches/", "fn k_at("),
             "values" => {

@@ -61,13 +61,13 @@ fn sum4(codes: u32) -> i32 { return i32(codes); }
 // end slot
 
 // slot: matrix_0
-fn column_0(panel: u32, rows: u32, t: u32) -> f32 { return f32(w0[panel]); }
+fn products_0(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 // slot: matrix_1
-fn column_1(panel: u32, rows: u32, t: u32) -> f32 { return 0.0; }
+fn products_1(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 // slot: matrix_2
-fn column_2(panel: u32, rows: u32, t: u32) -> f32 { return 0.0; }
+fn products_2(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 
 // slot: math
@@ -96,6 +96,20 @@ fn put_group(from_part: u32, out: u32) {
   act[out + 9u] = bitcast<u32>(sum);
 }
 
+// Of a panel of a matrix: the result of this thread's row and column, from the sums of all segments.
+fn column(sums: array<f32, 8>, m: Matrix, panel: u32, rows: u32, t: u32) -> f32 {
+  workgroupBarrier();
+  for (var r = 0u; r < ROWS; r++) { part[r * 256u + t] = sums[r]; }
+  workgroupBarrier();
+  let row = t / 32u;
+  let col = t % 32u;
+  if (row >= rows || panel * 32u + col >= m.n) { return 0.0; }
+  var sum = 0.0;
+  for (var i = 0u; i < 8u; i++) { sum += part[row * 256u + i * 32u + col]; }
+  if (m.bias != NONE) { sum += small[m.bias + m.first + panel * 32u + col]; }
+  return sum;
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let rows = true_rows();
@@ -103,20 +117,20 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   make(rows, t);
   var panel = id.x;
   var m = p.m_0;
-  var y = vec2<f32>();
-  if (BOTH) {
-    y = vec2(column_0(panel, rows, t), column_1(panel, rows, t));
-  } else if (panel < p.second) {
-    y.x = column_0(panel, rows, t);
+  var sums: array<f32, 8>;
+  if (BOTH || panel < p.second) {
+    sums = products_0(panel, rows, t);
   } else if (panel < p.third) {
     panel -= p.second;
     m = p.m_1;
-    y.x = column_1(panel, rows, t);
+    sums = products_1(panel, rows, t);
   } else {
     panel -= p.third;
     m = p.m_2;
-    y.x = column_2(panel, rows, t);
+    sums = products_2(panel, rows, t);
   }
+  var y = vec2(column(sums, m, panel, rows, t), 0.0);
+  if (BOTH) { y.y = column(products_1(panel, rows, t), p.m_1, panel, rows, t); }
   let row = t / 32u;
   let col = m.first + panel * 32u + t % 32u;
   let inside = row < rows && panel * 32u + t % 32u < m.n;

@@ -30,18 +30,19 @@ fn prepare(x: u32, row: u32, t: u32) {}
 
 // slot: encoded
 var<workgroup> encoded: array<u32, WORDS>;
-fn encode(first: u32, count: u32, t: u32) { encoded[t] = act[p.x + first]; }
+fn encode(row: u32, first: u32, count: u32, to: u32, t: u32) { encoded[to + t] = act[p.x + row + first]; }
 // end slot
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   if (g.y >= true_rows()) { return; }
   prepare(p.x, g.y, t);
-  let end = (g.y + 1u) * (p.k / 32u);
-  for (var first = g.y * (p.k / 32u); first < end; first += AT_ONCE) {
-    let count = min(AT_ONCE, end - first);
-    encode(first, count, t);
-    for (var i = t; i < count * 10u; i += 256u) { act[p.out + first * 10u + i] = encoded[i]; }
+  let groups = p.k / 32u;
+  for (var first = 0u; first < groups; first += AT_ONCE) {
+    let count = min(AT_ONCE, groups - first);
+    encode(g.y, first, count, 0u, t);
+    let out = p.out + (g.y * groups + first) * 10u;
+    for (var i = t; i < count * 10u; i += 256u) { act[out + i] = encoded[i]; }
     workgroupBarrier();
   }
 }

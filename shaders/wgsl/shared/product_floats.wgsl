@@ -11,7 +11,14 @@ fn products_0(panel: u32, rows: u32, t: u32) -> array<f32, 8> {
     let w = values_0(base, i);
     for (var r = 0u; r < ROWS; r++) {
       if (r < rows) {
-        let x = x4(r, i * 4u);
+        // Zeros after the end of a row.
+        var x = vec4(x_at(r, i * 4u), 0.0, 0.0, 0.0);
+        if (i * 4u + 3u < p.k) {
+          x = vec4(x.x, x_at(r, i * 4u + 1u), x_at(r, i * 4u + 2u), x_at(r, i * 4u + 3u));
+        } else {
+          if (i * 4u + 1u < p.k) { x.y = x_at(r, i * 4u + 1u); }
+          if (i * 4u + 2u < p.k) { x.z = x_at(r, i * 4u + 2u); }
+        }
         acc[r] = fma(w.w, x.w, fma(w.z, x.z, fma(w.y, x.y, fma(w.x, x.x, acc[r]))));
       }
     }

@@ -25,6 +25,7 @@ pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
 }
 
 /// The activations of products.
+#[derive(Default)]
 pub(super) struct Activations<'c> {
     /// The first word.
     pub(super) x: u32,
@@ -32,10 +33,17 @@ pub(super) struct Activations<'c> {
     pub(super) k: usize,
     /// Whether products take them in Q8_A.
     pub(super) blocks: bool,
-    /// A norm before the products.
+    /// What each workgroup does with them before the products.
+    pub(super) inside: Inside<'c>,
+}
+
+/// What a workgroup does with activations before the products.
+#[derive(Default)]
+pub(super) struct Inside<'c> {
+    /// A norm.
     pub(super) norm: Option<Norm<'c>>,
-    /// Whether they are encoded before the products.
-    pub(super) encode: bool,
+    /// The encoding in Q8_A.
+    pub(super) encodes: bool,
 }
 
 /// A matrix, its bias, and the place of its result.
@@ -78,7 +86,7 @@ impl Product<'_> {
 
 /// The words of the parameters that all kernels of products have.
 fn parameters(call: &Call, x: &Activations, parts: &[Part], inputs: &Inputs) -> Result<Vec<u32>, String> {
-    let [w, bias, eps] = x.norm.as_ref().map_or(Ok([0; 3]), Norm::words)?;
+    let [w, bias, eps] = x.inside.norm.as_ref().map_or(Ok([0; 3]), Norm::words)?;
     // The first workgroup of the second and the third matrix.
     let [second, third] = [1, 2].map(|i| match parts.len() > i {
         true => parts.iter().take(i).map(|part| part.panels).sum(),
@@ -111,16 +119,21 @@ pub(super) struct End {
     pub(super) encodes: bool,
 }
 
-/// The texts by which a kernel for few rows reads its activations.
-fn reads(x: &Activations) -> String {
-    let given = [text("shared/group"), text("activations/given")];
-    let encoded = [text("shared/group"), text("shared/encoded"), text("activations/encoded")];
-    let own: &[_] = match (x.blocks, x.encode) {
-        (true, false) => return given.into_iter().flatten().collect(),
-        (true, true) => &encoded,
-        (false, _) => &[text("activations/floats")],
-    };
-    own.iter().copied().flatten().chain(Norm::texts(x.norm.as_ref())).collect()
+impl Activations<'_> {
+    /// The texts by which a kernel for few rows reads them, and the words of a row in the memory of a workgroup.
+    fn inside(&self) -> Result<(String, u32), String> {
+        let k = word(self.k)?;
+        let (files, words): (&[_], _) = match (self.blocks, &self.inside) {
+            (true, Inside { encodes: true, .. }) => {
+                (&["shared/group", "shared/encoded", "activations/encoded"], k / 32 * 10)
+            }
+            (true, _) => (&["shared/group", "activations/blocks"], 0),
+            (false, Inside { norm: Some(_), .. }) => (&["activations/normed"], k),
+            (false, _) => (&["activations/floats"], 0),
+        };
+        let values = (words > 0).then(|| Norm::texts(self.inside.norm.as_ref()));
+        Ok((files.iter().filter_map(|name| text(name)).chain(values.into_iter().flatten()).collect(), words))
+    }
 }
 
 /// A dispatch for few rows and for up to three matrices.
@@ -132,19 +145,18 @@ pub(super) fn few(
     end: End,
 ) -> Result<Dispatch, String> {
     let rows = call.rows().min(FEW as u32);
-    let words = if x.encode { word(x.k)? / 32 * 10 * rows } else { 1 };
+    let (activations, words) = x.inside()?;
     let mut shader = Shader::named("linear_few")
         .file("rows", "shared/rows")
         .file("encode", "shared/encode")
-        .slot("activations", reads(x))
+        .slot("activations", activations)
         .constant("ROWS", rows)
-        .constant("WORDS", words)
+        .constant("WORDS", words.saturating_mul(rows).max(1))
         .constant("BOTH", u32::from(end.both))
         .constant("ENCODES", u32::from(end.encodes));
     let product = text(if x.blocks { "shared/product_blocks" } else { "shared/product_floats" });
-    let column = [product, text("shared/column")];
     for (i, (part, slot)) in parts.iter().zip(["matrix_0", "matrix_1", "matrix_2"]).enumerate() {
-        let texts = column.into_iter().flatten().chain([unpack(part.dtype)?]);
+        let texts = product.into_iter().chain([unpack(part.dtype)?]);
         shader = shader.slot(slot, renamed(&texts.collect::<String>(), i));
     }
     if !x.blocks && parts.iter().any(|part| matches!(part.source, Source::Vectors)) {
@@ -184,7 +196,7 @@ fn single<'c>(call: &'c Call) -> Result<(Activations<'c>, Product<'c>), String> 
     let [x, w, out] = [&call.ins[0], &call.ins[1], &call.outs[0]];
     let blocks = x.ty.dtype == DType::Q8_A;
     let product = Product { w, bias: call.ins.get(2), out: out.at()?, cols: out.ty.cols };
-    Ok((Activations { x: x.at()?, k: x.ty.cols, blocks, norm: None, encode: false }, product))
+    Ok((Activations { x: x.at()?, k: x.ty.cols, blocks, ..Activations::default() }, product))
 }
 
 pub(super) fn linear_few(call: &Call) -> Result<Vec<Dispatch>, String> {

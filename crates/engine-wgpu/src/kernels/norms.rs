@@ -43,13 +43,19 @@ impl<'c> Norm<'c> {
 pub(super) fn norm(call: &Call) -> Result<Vec<Dispatch>, String> {
     let weights: Vec<&Operand> = call.ins.iter().skip(1).collect();
     let norm = Norm::of(call.op, &weights).ok_or_else(|| other(call))?;
-    let (x, out, dim) = (&call.ins[0], &call.outs[0], norm.weights.ty.cols);
-    let heads = x.ty.cols / dim.max(1);
+    let (x, out) = (&call.ins[0], &call.outs[0]);
+    one(apply(call, x.at()?, x.ty.cols, &norm, out.at()?)?)
+}
+
+/// A norm of rows of so many values, from word `out` on.
+pub(super) fn apply(call: &Call, x: u32, cols: usize, norm: &Norm, out: u32) -> Result<Dispatch, String> {
+    let dim = norm.weights.ty.cols;
+    let heads = cols / dim.max(1);
     let [w, bias, eps] = norm.words()?;
-    let parameters = call.parameters(&[x.at()?, out.at()?, w, bias, word(heads)?, word(dim)?, eps]);
-    let texts: String = Norm::texts(Some(&norm)).collect();
+    let parameters = call.parameters(&[x, out, w, bias, word(heads)?, word(dim)?, eps]);
+    let texts: String = Norm::texts(Some(norm)).collect();
     let shader = Shader::named("norm").file("rows", "shared/rows").slot("normed", texts);
-    one(Dispatch::new(shader, parameters, [groups(heads)?, groups(call.rows() as usize)?, 1]))
+    Ok(Dispatch::new(shader, parameters, [groups(heads)?, groups(call.rows() as usize)?, 1]))
 }
 
 /// Rows of `k` values in Q8_A, from word `out` on, perhaps after a norm.

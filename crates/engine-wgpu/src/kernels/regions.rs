@@ -1,9 +1,9 @@
 //! Regions around products: `[norm] [quantize] linear.. [map [quantize]]`. For few rows each workgroup computes the norm and the
 //! encoding for itself where they fit in its memory; else a dispatch before it leaves them in the scratch of the step.
 
-use super::linear::{Activations, End, MATRICES, Part, Product, few, tiled};
+use super::linear::{Activations, End, Inside, MATRICES, Part, Product, few, tiled};
 use super::map::{INPUTS, Input, Inputs, result};
-use super::norms::{Norm, encode};
+use super::norms::{Norm, apply, encode};
 use super::one;
 use crate::call::{Call, Dispatch, Operand};
 use crate::planes::{PANEL, planes};
@@ -77,31 +77,39 @@ impl<'b> Parts<'b> {
         call.ins.get(self.place(v)?).ok_or_else(|| format!("{v} is not an operand"))
     }
 
-    /// The type of the encoded activations, if the region encodes them.
-    fn encoded(&self) -> Option<Type> {
-        self.quantize.map(|n| self.body.ty(n.outs[0]))
+    /// The type of what products read, if the region makes it.
+    fn made(&self) -> Option<Type> {
+        self.quantize.or(self.norm).map(|n| self.body.ty(n.outs[0]))
     }
 
-    /// Whether each workgroup has room for so many encoded rows.
+    /// Whether each workgroup makes so many rows for itself.
     fn inside(&self, rows: usize) -> bool {
-        let row = self.encoded().map_or(0, |ty| ty.row_bytes() as usize);
+        let row = self.made().map_or(0, |ty| ty.row_bytes() as usize);
         rows <= INSIDE && rows.saturating_mul(row.saturating_add(RESULTS)) <= MEMORY
     }
 
-    /// The activations, and the dispatch that makes them if it isn't the dispatch of the products.
-    fn activations<'c>(&self, call: &'c Call) -> Result<(Option<Dispatch>, Activations<'c>), String> {
+    /// The operand that the first node reads, and the norm.
+    fn front<'c>(&self, call: &'c Call) -> Result<(&'c Operand, Option<Norm<'c>>), String> {
         let first = self.norm.or(self.quantize).or(self.products.first());
         let first = first.ok_or_else(|| "a region of no nodes".to_owned())?;
-        let x = self.operand(call, first.ins[0])?;
         let weights = self.norm.map_or(&[][..], |n| &n.ins[1..]).iter();
         let weights = weights.map(|v| self.operand(call, *v)).collect::<Result<Vec<_>, String>>()?;
-        let (at, k, norm) = (x.at()?, x.ty.cols, self.norm.and_then(|n| Norm::of(&n.op, &weights)));
-        let blocks = self.quantize.is_some() || x.ty.dtype == DType::Q8_A;
-        if self.quantize.is_none() || self.inside(call.rows() as usize) {
-            return Ok((None, Activations { x: at, k, blocks, norm, encode: self.quantize.is_some() }));
+        Ok((self.operand(call, first.ins[0])?, self.norm.and_then(|n| Norm::of(&n.op, &weights))))
+    }
+
+    /// The activations, and the dispatch that makes them if workgroups don't.
+    fn activations<'c>(&self, call: &'c Call) -> Result<(Option<Dispatch>, Activations<'c>), String> {
+        let (x, norm) = self.front(call)?;
+        let (at, k, encodes) = (x.at()?, x.ty.cols, self.quantize.is_some());
+        let given = Activations { x: at, k, blocks: encodes || x.ty.dtype == DType::Q8_A, ..Activations::default() };
+        if self.made().is_none() || self.inside(call.rows() as usize) {
+            return Ok((None, Activations { inside: Inside { norm, encodes }, ..given }));
         }
-        let before = encode(call, at, k, norm.as_ref(), call.scratch)?;
-        Ok((Some(before), Activations { x: call.scratch, k, blocks, norm: None, encode: false }))
+        let before = match &norm {
+            Some(norm) if !encodes => apply(call, at, k, norm, call.scratch)?,
+            norm => encode(call, at, k, norm.as_ref(), call.scratch)?,
+        };
+        Ok((Some(before), Activations { x: call.scratch, ..given }))
     }
 
     /// The pieces of the matrix of a product, whose result is in `out` if it has a place of its own.
@@ -123,14 +131,11 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// The scratch of encoded activations.
+/// The scratch of activations that a dispatch makes before the products.
 pub(super) fn work(shape: &Shape) -> Work {
     let parts = Parts::of(shape.op).filter(|parts| !parts.products.is_empty());
-    let bytes = parts.and_then(|parts| {
-        let ty = parts.encoded()?;
-        (!parts.inside(ty.rows.at(&shape.bucket))).then(|| ty.bytes(&shape.bucket))
-    });
-    Work { scratch: bytes.unwrap_or(0), ..Work::WHOLE }
+    let made = parts.and_then(|parts| parts.made().filter(|ty| !parts.inside(ty.rows.at(&shape.bucket))));
+    Work { scratch: made.map_or(0, |ty| ty.bytes(&shape.bucket)), ..Work::WHOLE }
 }
 
 /// Shapes and orders of nodes.
@@ -207,6 +212,6 @@ pub(super) fn products_tiled(call: &Call) -> Result<Vec<Dispatch>, String> {
 /// A norm and the encoding of its result.
 pub(super) fn norm_quantize(call: &Call) -> Result<Vec<Dispatch>, String> {
     let parts = Parts::of(call.op).ok_or_else(|| super::other(call))?;
-    let (x, out) = (parts.activations(call)?.1, call.outs[0].at()?);
-    one(encode(call, x.x, x.k, x.norm.as_ref(), out)?)
+    let ((x, norm), out) = (parts.front(call)?, call.outs[0].at()?);
+    one(encode(call, x.at()?, x.ty.cols, norm.as_ref(), out)?)
 }
