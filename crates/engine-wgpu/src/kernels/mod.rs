@@ -12,6 +12,8 @@ mod regions;
 mod rope;
 mod rope_attend;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use crate::call::{Call, Dispatch, Entry, PLANES32};
 use inkstone_compute::{Kernel, Layout, Numerics, Pattern, Shape, Work};

@@ -12,8 +12,8 @@ use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::ops::{Expr, Map};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 
-/// Most rows that each workgroup encodes for itself.
-const INSIDE: usize = 8;
+/// Most rows that each workgroup makes for itself: more rows take longer than another dispatch does.
+const INSIDE: usize = 1;
 /// Bytes of the memory of a workgroup for encoded rows: without sums of a norm, and means and factors of each row.
 const MEMORY: usize = 16_384 - 1024 - 64;
 /// The same that a row of results takes.
