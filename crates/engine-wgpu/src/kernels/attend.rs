@@ -38,9 +38,8 @@ pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
 pub(super) fn unfit(op: &Attend, q: &Type, caches: [&Type; 2], out: &Type) -> Option<String> {
     let [key, value] = [q, out].map(|ty| ty.cols / op.heads.max(1));
     let caches = caches.iter().find_map(|cache| reader(cache.dtype).err());
-    caches.or_else(|| {
-        (key.max(value) > VALUES).then(|| format!("heads of {key} and {value} values, allowed: {VALUES}"))
-    })
+    caches
+        .or_else(|| (key.max(value) > VALUES).then(|| format!("heads of {key} and {value} values, allowed: {VALUES}")))
 }
 
 /// The operands of attention: q, the caches and the rows, its result, and the first word of the parts of a split.

@@ -163,7 +163,8 @@ pub(super) fn few(
         shader = shader.constant("STRIDE", 1);
     }
     let (shader, inputs) = ending(shader, map);
-    let panels = if end.both { parts.first().map_or(0, |part| part.panels) } else { parts.iter().map(|p| p.panels).sum() };
+    let panels =
+        if end.both { parts.first().map_or(0, |part| part.panels) } else { parts.iter().map(|p| p.panels).sum() };
     let grid = [groups(panels as usize)?, 1, 1];
     let parameters = parameters(call, x, &parts, &inputs)?;
     Ok(bind(Dispatch::new(shader, parameters, grid), parts))

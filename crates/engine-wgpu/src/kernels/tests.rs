@@ -4,14 +4,18 @@ use super::table;
 use crate::call::{Call, Entry, Operand, PLANES32, Place};
 use crate::device::Device;
 use crate::pipelines::Pipelines;
+use crate::shader::Shader;
 use crate::weights::{Matrix, Piece};
 use inkstone_compute::{Caps, Kernel, Query, Registry, Shape};
 use inkstone_tensor::body::{Body, Node, Region, ValueId};
 use inkstone_tensor::ops::{Attend, Expr, KvWrite, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
 use inkstone_tensor::step::ROWS;
 use inkstone_tensor::{DType, Dim, Op, Sizes, Slots, Type};
+use naga::back::pipeline_constants::process_overrides;
 use std::sync::Arc;
-use wgpu::{BackendOptions, Backends, BufferDescriptor, BufferUsages, Instance, InstanceDescriptor, NoopBackendOptions};
+use wgpu::{
+    BackendOptions, Backends, BufferDescriptor, BufferUsages, Instance, InstanceDescriptor, NoopBackendOptions,
+};
 
 /// A device with the limits of WebGPU.
 fn device() -> Device {
@@ -140,6 +144,21 @@ fn choose(op: &Op, rows: usize, caps: &Caps) -> Result<Kernel, String> {
     registry.find(&query, caps).map(|choice| choice.kernel.clone()).map_err(|error| error.to_string())
 }
 
+/// Bytes of the memory of a workgroup that a shader takes. Devices without a driver don't refuse too many.
+fn workgroup_bytes(shader: &Shader) -> u32 {
+    let module = naga::front::wgsl::parse_str(&shader.assemble().unwrap()).unwrap();
+    let capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let info =
+        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities).validate(&module).unwrap();
+    let constants = shader.constants().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let main = Some((naga::ShaderStage::Compute, "main"));
+    let (module, info) = process_overrides(&module, &info, main, &constants).unwrap();
+    let used = module.global_variables.iter().filter(|(handle, variable)| {
+        variable.space == naga::AddressSpace::WorkGroup && !info.get_entry_point(0)[*handle].is_empty()
+    });
+    used.map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx())).sum()
+}
+
 /// The dispatches of a region for so many rows, whose shaders the device takes.
 fn dispatches(device: &Device, op: &Op, rows: usize) -> usize {
     let caps = Caps::made_up("wgpu");
@@ -171,6 +190,8 @@ fn dispatches(device: &Device, op: &Op, rows: usize) -> usize {
     let pipelines = Pipelines::default();
     for dispatch in &made {
         assert!(dispatch.parameters.len() <= 64, "{}", kernel.name);
+        let bytes = workgroup_bytes(&dispatch.shader);
+        assert!(bytes <= 16_384, "{}: {bytes} bytes", kernel.name);
         pipelines.get(device, &dispatch.shader).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     }
     made.len()
