@@ -2,7 +2,8 @@
 //!
 //! A *slot* is a part of a kernel between the lines `// slot: NAME` and `// end slot`. The file has a short stand-in there, so
 //! that it is valid as it stands. Engines put other texts in its place: how a block of weights is unpacked (`formats/`), how a
-//! place of a cache is read (`caches/`), functions that several kernels share (`shared/`).
+//! place of a cache is read (`caches/`), functions that several kernels share (`shared/`), parts of a long kernel
+//! (`sampling/`), how values are normalised (`values/`), how products read activations (`activations/`).
 
 macro_rules! texts {
     ($($name:literal,)*) => {
@@ -62,6 +63,11 @@ texts! {
     "quantize_16",
     "rope",
     "rope_write",
+    "sample",
+    "sampling/chain",
+    "sampling/edits",
+    "sampling/noise",
+    "sampling/order",
     "shared/encode",
     "shared/encoded",
     "shared/f16",
@@ -154,7 +160,11 @@ mod tests {
             }
             // Engines write it.
             "result" => vec!["fn result(y: vec2<f32>, at: u32) -> f32 { return silu(y.x) * gelu(y.y); }\n".to_owned()],
-            _ => vec![files(&[&format!("shared/{slot}")])],
+            _ => {
+                let of = |folder: &str| text(&format!("{folder}/{slot}"));
+                let shared = of("shared").or_else(|| of("sampling")).unwrap_or_else(|| panic!("slot {slot}"));
+                vec![shared.to_owned()]
+            }
         }
     }
 

@@ -1,7 +1,7 @@
-// x w^T + bias for up to 8 rows and up to three matrices, for a piece of each; before the products perhaps a norm of x and
-// its encoding, after them perhaps a map of their results. Grid: a workgroup per panel of each matrix, matrix after matrix,
-// or per panel of both if the map is of both. A thread has a segment of k of one column, for all rows; 32 neighbours have
-// the columns of a panel. Then it has a column of one row.
+// x w^T + bias for few rows and up to three matrices, for a piece of each; before the products perhaps a norm of x and its
+// encoding, after them perhaps a map of their results. Grid: a workgroup per panel of each matrix in x, matrix after matrix,
+// or per panel of both if the map is of both, and per ROWS rows in y. A thread has a segment of k of one column, for all these
+// rows; 32 neighbours have the columns of a panel. Then it has a column of one row.
 struct Matrix {
   out: u32,   // word offset of the result
   cols: u32,  // columns of the result
@@ -50,7 +50,7 @@ fn true_rows() -> u32 { return p.rows; }
 // end slot
 
 // slot: activations
-fn make(rows: u32, t: u32) {}
+fn make(first: u32, rows: u32, t: u32) {}
 // end slot
 
 // slot: encode
@@ -61,13 +61,13 @@ fn sum4(codes: u32) -> i32 { return i32(codes); }
 // end slot
 
 // slot: matrix_0
-fn products_0(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
+fn products_0(panel: u32, first: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 // slot: matrix_1
-fn products_1(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
+fn products_1(panel: u32, first: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 // slot: matrix_2
-fn products_2(panel: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
+fn products_2(panel: u32, first: u32, rows: u32, t: u32) -> array<f32, 8> { return array<f32, 8>(); }
 // end slot
 
 // slot: math
@@ -112,29 +112,31 @@ fn column(sums: array<f32, 8>, m: Matrix, panel: u32, rows: u32, t: u32) -> f32 
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  let rows = true_rows();
-  if (rows == 0u) { return; }
-  make(rows, t);
+  let first = id.y * ROWS;
+  let all = true_rows();
+  if (first >= all) { return; }
+  let rows = min(all - first, ROWS);
+  make(first, rows, t);
   var panel = id.x;
   var m = p.m_0;
   var sums: array<f32, 8>;
   if (BOTH || panel < p.second) {
-    sums = products_0(panel, rows, t);
+    sums = products_0(panel, first, rows, t);
   } else if (panel < p.third) {
     panel -= p.second;
     m = p.m_1;
-    sums = products_1(panel, rows, t);
+    sums = products_1(panel, first, rows, t);
   } else {
     panel -= p.third;
     m = p.m_2;
-    sums = products_2(panel, rows, t);
+    sums = products_2(panel, first, rows, t);
   }
   var y = vec2(column(sums, m, panel, rows, t), 0.0);
-  if (BOTH) { y.y = column(products_1(panel, rows, t), p.m_1, panel, rows, t); }
+  if (BOTH) { y.y = column(products_1(panel, first, rows, t), p.m_1, panel, rows, t); }
   let row = t / 32u;
   let col = m.first + panel * 32u + t % 32u;
   let inside = row < rows && panel * 32u + t % 32u < m.n;
-  let at = row * m.cols + col;
+  let at = (first + row) * m.cols + col;
   if (!ENCODES) {
     if (inside) { act[m.out + at] = bitcast<u32>(result(y, at)); }
     return;

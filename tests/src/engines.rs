@@ -75,7 +75,8 @@ pub fn forbid_eval_if_asked() {
 }
 
 /// Makes a test of each claim on each engine of this build, in a module that is named after the engine. A claim is a
-/// function of that name in the same file, which takes the engine's name. Behind `; cpu:` stand those that would take
+/// function of that name in the same file, which takes the engine's name. The tests of the engine for GPUs are ignored where no
+/// driver is set up (`cargo xtask test wgpu`). Behind `; cpu:` stand those that would take
 /// long by definitions. With `ahead:` in front, the claims also hold with several steps under way ([`ahead`]), except
 /// for those behind `; not ahead:`.
 #[macro_export]
@@ -87,6 +88,8 @@ macro_rules! on_engines {
     ($($(#[$attribute:meta])* $claim:ident)+ $(; cpu: $($own:ident)+)?) => {
         $crate::on_engine! { reference: $($(#[$attribute])* $claim)+ }
         $crate::on_engine! { cpu: $($(#[$attribute])* $claim)+ $($($own)+)? }
+        $crate::on_engine! { wgpu: $(#[ignore = "needs a driver: cargo xtask test wgpu"] $(#[$attribute])* $claim)+
+            $($(#[ignore = "needs a driver: cargo xtask test wgpu"] $own)+)? }
     };
 }
 

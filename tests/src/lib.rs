@@ -65,6 +65,8 @@ pages! {
     extending: "docs/extending.md";
     compute: "crates/compute/README.md";
     engine_cpu: "crates/engine-cpu/README.md";
+    engine_wgpu: "crates/engine-wgpu/README.md";
+    shaders: "shaders/README.md";
     generate: "crates/generate/README.md";
     gguf: "crates/gguf/README.md";
     graph: "crates/graph/README.md";

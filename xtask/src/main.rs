@@ -5,6 +5,7 @@ mod command;
 #[cfg(test)]
 mod dependencies;
 mod error;
+mod faults;
 mod files;
 mod layers;
 mod pages;
@@ -36,6 +37,7 @@ usage: cargo xtask COMMAND
   release                              build the program for other machines, without paths of this one
   vulkan --setup | DRIVER [--width BITS] [--env | -- COMMAND]
       runs a program with a Vulkan driver that computes on the CPU: lavapipe or swiftshader
+  faults ENGINE                        plant mistakes in an engine (wgpu), and print which check finds each
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         Some(("prose", rest)) => prose::run(rest),
         Some(("release", rest)) => release::run(rest),
         Some(("synth", rest)) => synth::run(rest),
+        Some(("faults", rest)) => faults::run(rest),
         Some(("vulkan", rest)) => vulkan::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;

@@ -41,6 +41,7 @@ fn program() -> u8 {
         Command::Batch(args) => commands::batch::batch(&args, &signals),
         Command::List(args) => commands::list::list(&args),
         Command::Show(args) => commands::show::show(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Explain(args) => commands::explain::explain(&args, &signals),
         Command::Bench(args) => commands::bench::bench(&args, &signals),
         Command::Tokenize(args) => commands::tokenize::tokenize(&args),

@@ -1,6 +1,7 @@
 //! The traits of engines, which are object-safe. Everything that a captured graph or a bind group fixes (plan and
 //! buffers) is passed to `prepare`; values that change from step to step are written to the step buffer.
 
+use crate::device::DeviceInfo;
 use crate::gauge::{Gauge, median_read};
 use crate::kernel::Registry;
 use crate::plan::{Plan, Port, Region, WeightSlot};
@@ -31,6 +32,8 @@ pub enum Exec {
 pub struct Caps {
     /// Name of the device.
     pub name: String,
+    /// The device and its driver, if results depend on them: states that were saved on another one are not used.
+    pub device: String,
     /// Bytes of memory for weights and buffers.
     pub memory: u64,
     /// The most bytes of a buffer that a kernel can reach; [`u64::MAX`] if there is no such limit.
@@ -55,6 +58,7 @@ impl Caps {
     pub fn made_up(name: &str) -> Caps {
         Caps {
             name: name.to_owned(),
+            device: String::new(),
             memory: 1 << 34,
             binding: u64::MAX,
             features: Vec::new(),
@@ -153,6 +157,11 @@ pub trait Engine: Send + Sync {
     /// [`Record::Host`](inkstone_tensor::step::record::Record::Host).
     fn draws(&self, _chain: ChainRef) -> bool {
         true
+    }
+
+    /// The devices that it could be opened on, in the order of their numbers.
+    fn devices(&self) -> Vec<DeviceInfo> {
+        vec![DeviceInfo::of(self.caps(), "cpu")]
     }
 
     /// A gauge that measures the machine with this number of threads. `None` if the engine does not support it or the

@@ -1,7 +1,7 @@
 //! The adapters of this machine, and the choice of one.
 
 use crate::Wgpu;
-use inkstone_compute::{Error, Result, available_memory};
+use inkstone_compute::{Caps, DeviceInfo, Error, Result, available_memory};
 use std::path::Path;
 use wgpu::{Adapter, Backends, DeviceType, Instance, InstanceDescriptor, InstanceFlags};
 
@@ -10,28 +10,6 @@ const UNKNOWN: u64 = 4 << 30;
 
 /// For the automatic choice of an engine, models of fewer bytes are as fast on the CPU.
 const SMALL: u64 = 64 << 20;
-
-/// A device as it is described to people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeviceInfo {
-    /// Its name.
-    pub name: String,
-    /// Its kind: `discrete`, `integrated`, `virtual`, `software` or `other`.
-    pub kind: &'static str,
-    /// The programming interface: `Vulkan`, `Metal`, `Dx12`.
-    pub backend: String,
-    /// The driver and its version.
-    pub driver: String,
-    /// Bytes of its memory.
-    pub memory: u64,
-    /// Whether it told its memory; otherwise it is assumed.
-    pub memory_known: bool,
-    /// The most bytes of a buffer that a kernel reaches.
-    pub binding: u64,
-    /// Sizes of subgroups.
-    pub subgroups: [u32; 2],
-}
 
 /// The error of an engine without a device.
 pub(crate) fn none(reason: impl Into<String>) -> Error {
@@ -154,25 +132,29 @@ pub(crate) fn binding(limits: &wgpu::Limits) -> u64 {
     limits.max_storage_buffer_binding_size.min(limits.max_buffer_size) / 256 * 256
 }
 
-impl DeviceInfo {
-    /// All devices of this machine, the best first.
-    ///
-    /// # Errors
-    /// There is none; the error says where drivers were looked for.
-    pub fn all() -> Result<Vec<DeviceInfo>> {
-        let info = |adapter: &Adapter| {
-            let (info, told) = (adapter.get_info(), told_memory(adapter));
-            DeviceInfo {
-                kind: kind(adapter).1,
-                backend: format!("{:?}", info.backend),
-                driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
-                memory: told.unwrap_or(UNKNOWN),
-                memory_known: told.is_some(),
-                binding: binding(&adapter.limits()),
-                subgroups: [info.subgroup_min_size, info.subgroup_max_size],
-                name: info.name,
-            }
-        };
-        Ok(all()?.iter().map(info).collect())
-    }
+/// The driver of an adapter: the programming interface, the name of the driver and its version.
+fn driver(adapter: &Adapter) -> String {
+    let info = adapter.get_info();
+    let words = [format!("{:?}", info.backend), info.driver, info.driver_info];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The name of an adapter with its driver: results may differ on another one.
+pub(crate) fn identity(adapter: &Adapter) -> String {
+    format!("{}, {}", adapter.get_info().name, driver(adapter))
+}
+
+/// An adapter as it is described to people.
+pub(crate) fn describe(adapter: &Adapter, caps: &Caps) -> DeviceInfo {
+    let (info, told, limits) = (adapter.get_info(), told_memory(adapter), adapter.limits());
+    let mut device = DeviceInfo::of(caps, kind(adapter).1);
+    device.driver = driver(adapter);
+    (device.memory, device.memory_known) = (told.unwrap_or(UNKNOWN), told.is_some());
+    device.binding = Some(binding(&limits));
+    device.features = vec![
+        format!("subgroups of {} to {}", info.subgroup_min_size, info.subgroup_max_size),
+        format!("{} bytes of workgroup memory", limits.max_compute_workgroup_storage_size),
+    ];
+    device.name = info.name;
+    device
 }

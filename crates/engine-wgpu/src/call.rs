@@ -125,6 +125,14 @@ impl Dispatch {
 }
 
 impl Operand {
+    /// The same, which begins so many words late: a mistake that tests make.
+    pub(crate) fn late(mut self, words: u32) -> Operand {
+        if let Place::Activations(word) = &mut self.place {
+            *word += words;
+        }
+        self
+    }
+
     /// The first word of a value among the activations.
     ///
     /// # Errors

@@ -2,9 +2,12 @@
 
 use crate::Wgpu;
 use crate::adapters::none;
-use crate::bindings::Layouts;
+use crate::bindings::{Layouts, PARAMETERS};
+use crate::faults::Faults;
+use crate::memory;
 use inkstone_compute::{Error, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wgpu::{Adapter, DeviceDescriptor, Features, Limits};
 
@@ -17,6 +20,10 @@ pub(crate) struct Device {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
+    pub(crate) faults: Faults,
+    /// Allocations of memory so far.
+    pub(crate) allocations: AtomicU64,
+    none: OnceLock<[wgpu::Buffer; 3]>,
     failure: Arc<Mutex<Option<String>>>,
 }
 
@@ -30,7 +37,7 @@ impl Device {
     ///
     /// # Errors
     /// The driver refuses.
-    pub(crate) fn open(adapter: &Adapter, core: bool) -> Result<Device> {
+    pub(crate) fn open(adapter: &Adapter, core: bool, faults: Faults) -> Result<Device> {
         let required_limits = limits(adapter, core);
         let description = DeviceDescriptor {
             required_limits: required_limits.clone(),
@@ -39,10 +46,10 @@ impl Device {
         };
         let opened = pollster::block_on(adapter.request_device(&description));
         let (device, queue) = opened.map_err(|error| none(format!("{}: {error}", adapter.get_info().name)))?;
-        Ok(Device::new(device, queue, required_limits))
+        Ok(Device::new(device, queue, required_limits, faults))
     }
 
-    fn new(wgpu: wgpu::Device, queue: wgpu::Queue, limits: Limits) -> Device {
+    fn new(wgpu: wgpu::Device, queue: wgpu::Queue, limits: Limits, faults: Faults) -> Device {
         let failure = Arc::new(Mutex::new(None));
         let first = |failure: &Mutex<Option<String>>, message: String| {
             failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
@@ -52,7 +59,20 @@ impl Device {
         let uncaptured = failure.clone();
         wgpu.on_uncaptured_error(Arc::new(move |error: wgpu::Error| first(&uncaptured, error.to_string())));
         let layouts = Layouts::new(&wgpu);
-        Device { wgpu, queue, limits, layouts, failure }
+        Device { wgpu, queue, limits, layouts, faults, allocations: AtomicU64::new(0), none: OnceLock::new(), failure }
+    }
+
+    /// Buffers for bindings that a kernel does not use: one to read, and two to write.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub(crate) fn none(&self) -> Result<[&wgpu::Buffer; 3]> {
+        if let Some(none) = self.none.get() {
+            return Ok(none.each_ref());
+        }
+        let [read, first, second] = [0; 3].map(|_: u8| memory::buffer(self, PARAMETERS, "no operand"));
+        let made = [read?, first?, second?];
+        Ok(self.none.get_or_init(|| made).each_ref())
     }
 
     /// That the device is there.

@@ -3,21 +3,24 @@
 use crate::adapters;
 use crate::call::{Entry, PLANES32};
 use crate::device::Device;
+use crate::faults::Faults;
 use crate::kernels;
 use crate::memory::Memory;
 use crate::pipelines::Pipelines;
 use crate::program::Maker;
 use crate::queue::WgpuQueue;
+use crate::self_check;
 use crate::tables::Tables;
 use crate::weights::Loading;
 use inkstone_compute::{
-    Bindings, Budget, Buffer, Caps, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue, Registry,
-    Result, Usage, WeightSlot, Weights,
+    Bindings, Budget, Buffer, Caps, DeviceInfo, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
+    Registry, Result, Usage, WeightSlot, Weights,
 };
 use inkstone_tensor::sampling::ChainRef;
 use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The engine for GPUs.
 pub struct Wgpu {
@@ -27,6 +30,10 @@ pub struct Wgpu {
     device: Arc<Device>,
     pipelines: Pipelines,
     tables: Tables,
+    /// The result of the check of the device.
+    check: String,
+    /// The most bytes of a piece of a matrix.
+    piece: u64,
 }
 
 /// The variants of kernels, the best first. All compute the same bits.
@@ -42,6 +49,14 @@ impl Wgpu {
     /// [`Error::NoDevice`] without an adapter, or if the driver refuses; [`Error::NoIsa`] if the options name an unknown
     /// variant; [`Error::KernelEntry`] if the entry of a custom kernel is not an [`Entry`].
     pub fn new(options: &EngineOptions) -> Result<Wgpu> {
+        Wgpu::with_faults(options, Faults::default())
+    }
+
+    /// The same with faults that a test plants.
+    ///
+    /// # Errors
+    /// Like [`Wgpu::new`].
+    pub fn with_faults(options: &EngineOptions, faults: Faults) -> Result<Wgpu> {
         let core = options.isa.as_deref() == Some("core");
         if let Some(isa) = options.isa.clone().filter(|isa| !VARIANTS.contains(&isa.as_str())) {
             return Err(Error::NoIsa { engine: Self::NAME.to_owned(), isa, known: VARIANTS.join(", ") });
@@ -54,17 +69,51 @@ impl Wgpu {
             Some(weight_bytes) => adapters::automatic(weight_bytes)?,
             None => adapters::named(options.device.as_deref())?,
         };
-        let device = Arc::new(Device::open(&adapter, core)?);
+        let device = Arc::new(Device::open(&adapter, core, faults)?);
         let mut caps = Caps::made_up(Self::NAME);
         caps.memory = if options.budget > 0 { options.budget } else { adapters::memory(&adapter) };
+        caps.device = adapters::identity(&adapter);
         caps.binding = adapters::binding(&device.limits);
         caps.features = VARIANTS.to_vec();
         caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
         caps.logit_rows = vec![1, 8, 64];
         caps.ahead = 3;
-        let registry = options.apply(Self::NAME, vec![PLANES32, Layout::FILE], kernels::table());
+        let registry =
+            |options: &EngineOptions| options.apply(Self::NAME, vec![PLANES32, Layout::FILE], kernels::table());
         let budget = Budget::new(Self::NAME, caps.memory);
-        Ok(Wgpu { caps, registry, budget, device, pipelines: Pipelines::default(), tables: Tables::default() })
+        let (pipelines, tables) = (Pipelines::default(), Tables::default());
+        let (check, piece) = (String::new(), caps.binding);
+        let mut engine = Wgpu { caps, registry: registry(options), budget, device, pipelines, tables, check, piece };
+        let left_out = kernels::with_regions(&self_check::left_out(&engine)?);
+        let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
+        engine.registry = registry(&options);
+        kernels::serve_all_rows(&mut engine.registry.kernels, &left_out);
+        engine.check = self_check::verdict(&left_out);
+        if !left_out.is_empty() {
+            engine.caps.device = format!("{}, without {}", engine.caps.device, left_out.join(", "));
+        }
+        Ok(engine)
+    }
+
+    /// The same engine, which stores matrices in pieces of at most so many bytes, as it does where bindings are small.
+    #[must_use]
+    pub fn pieces_of(self, bytes: u64) -> Wgpu {
+        Wgpu { piece: bytes.min(self.caps.binding), ..self }
+    }
+
+    /// The device and its driver, if no test planted faults there.
+    pub(crate) fn sound_device(&self) -> Option<&str> {
+        self.device.faults.are_none().then_some(&*self.caps.device)
+    }
+
+    /// Takes the device away, as a driver does that fails.
+    pub fn destroy(&self) {
+        self.device.wgpu.destroy();
+    }
+
+    /// The allocations of memory so far.
+    pub fn allocations(&self) -> u64 {
+        self.device.allocations.load(Ordering::Relaxed)
     }
 
     /// The number of shaders that were compiled.
@@ -78,7 +127,7 @@ impl Wgpu {
     }
 
     fn loading(&self) -> Loading<'_> {
-        Loading { device: &self.device, budget: &self.budget, piece: self.caps.binding }
+        Loading { device: &self.device, budget: &self.budget, piece: self.piece }
     }
 }
 
@@ -124,7 +173,8 @@ impl Engine for Wgpu {
     fn warm(&self, plans: &[&Plan], progress: &dyn Progress) -> Result<()> {
         let Some(first) = plans.first() else { return Ok(()) };
         let outline = self.loading().outline(&first.interface.weights)?;
-        self.pipelines.warm(&self.device, self.maker().shaders(plans, &outline)?, progress)
+        self.pipelines.warm(&self.device, self.maker().shaders(plans, &outline)?, progress)?;
+        self_check::of_plans(self, plans)
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
@@ -144,7 +194,18 @@ impl Engine for Wgpu {
         Ok(Box::new(WgpuQueue::new(self.device.clone(), self.budget.clone())))
     }
 
-    fn draws(&self, _chain: ChainRef) -> bool {
-        false
+    fn devices(&self) -> Vec<DeviceInfo> {
+        let adapters = adapters::all().unwrap_or_default();
+        let describe = |adapter: &wgpu::Adapter| {
+            let own = self.caps.device.starts_with(&adapters::identity(adapter));
+            let mut device = adapters::describe(adapter, &self.caps);
+            device.self_check = own.then(|| self.check.clone());
+            device
+        };
+        adapters.iter().map(describe).collect()
+    }
+
+    fn draws(&self, chain: ChainRef) -> bool {
+        kernels::sample::draws(chain)
     }
 }

@@ -5,6 +5,7 @@ use crate::device::Device;
 use inkstone_compute::{Budget, Charge, Error, Result, Usage};
 use inkstone_tensor::step::carry;
 use inkstone_tensor::{NoMemory, Sizes};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wgpu::{BufferDescriptor, BufferUsages};
 
@@ -38,6 +39,9 @@ fn no_memory(what: &'static str, bytes: u64) -> Error {
 /// Zeroed memory of the device.
 pub(crate) fn buffer(device: &Device, bytes: u64, what: &'static str) -> Result<wgpu::Buffer> {
     device.check()?;
+    if device.allocations.fetch_add(1, Ordering::Relaxed) + 1 == device.faults.allocation {
+        return Err(no_memory(what, bytes));
+    }
     let size = bytes.max(4).checked_next_multiple_of(4).filter(|size| *size <= device.limits.max_buffer_size);
     let size = size.ok_or_else(|| no_memory(what, bytes))?;
     let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;

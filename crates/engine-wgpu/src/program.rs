@@ -3,6 +3,7 @@
 use crate::bindings::{ACTIVATIONS, PARAMETERS, STATES, STEP, VECTORS, WEIGHTS};
 use crate::call::{Call, Dispatch, Entry, NONE, Operand, Place, Source};
 use crate::device::Device;
+use crate::faults::Mistake;
 use crate::memory::{self, Memory, own};
 use crate::pipelines::Pipelines;
 use crate::shader::Shader;
@@ -131,6 +132,12 @@ impl Maker<'_> {
         Ok(Activations { buffer: buffer.clone(), places, copy: Some(Copy { buffer, parts: copies }) })
     }
 
+    /// The place of the parameters of a dispatch.
+    fn slot(&self, dispatch: usize) -> u64 {
+        let late = u64::from(self.device.faults.has(Mistake::Parameters));
+        (dispatch as u64).saturating_sub(late)
+    }
+
     /// The dispatches of a step.
     fn dispatches(&self, plan: &Plan, step: &Step, loaded: &Loaded, places: &Places) -> Result<Vec<Dispatch>, String> {
         let Some(kernel) = self.registry.get(&step.kernel) else {
@@ -143,7 +150,8 @@ impl Maker<'_> {
         }
         let entry =
             kernel.entry.downcast_ref::<Entry>().ok_or_else(|| format!("kernel {} has no entry", kernel.name))?;
-        let operand = |arg: &Arg| operand(arg, loaded, places);
+        let late = u32::from(self.device.faults.has(Mistake::Offset));
+        let operand = |arg: &Arg| operand(arg, loaded, places).map(|operand| operand.late(late));
         let ins = step.ins().map(operand).collect::<Result<SmallVec<_>, String>>()?;
         let outs = step.outs().map(operand).collect::<Result<SmallVec<_>, String>>()?;
         let arena = places.get(&Region::Arena).copied().unwrap_or(0);
@@ -180,15 +188,15 @@ impl Maker<'_> {
         };
         let parameters = wgpu.create_buffer(&uniform(BufferUsages::UNIFORM | BufferUsages::COPY_DST));
         self.device.queue.write_buffer(&parameters, 0, &bytes);
-        let [read, write, other] = [0; 3].map(|_: u8| memory::buffer(self.device, PARAMETERS, "no operand"));
-        let (read, write) = (read?, [write?, other?]);
+        let [read, write, other] = self.device.none()?;
+        let write = [write, other];
         let step = own(&bind.step, self.budget)?;
         let mut ready: Vec<Ready> = Vec::with_capacity(dispatches.len());
         let mut last = None;
         for (slot, dispatch) in dispatches.into_iter().enumerate() {
             let pipeline = self.pipelines.get(self.device, &dispatch.shader)?;
             let mut bound: Vec<(u32, wgpu::Buffer, u64, Option<u64>)> = vec![
-                (0, parameters.clone(), slot as u64 * PARAMETERS, Some(PARAMETERS)),
+                (0, parameters.clone(), self.slot(slot) * PARAMETERS, Some(PARAMETERS)),
                 (STEP, step.buffer.clone(), step.offset, Some(step.bytes.max(4).next_multiple_of(4))),
                 (ACTIVATIONS, activations.buffer.clone(), 0, None),
                 (VECTORS, loaded.vectors.clone(), 0, None),
@@ -197,7 +205,7 @@ impl Maker<'_> {
                 let buffer = match source {
                     Source::None => read.clone(),
                     Source::Vectors => loaded.vectors.clone(),
-                    Source::Piece(matrix, piece) => matrix.pieces.get(*piece).map_or(&read, |p| &p.buffer).clone(),
+                    Source::Piece(matrix, piece) => matrix.pieces.get(*piece).map_or(read, |p| &p.buffer).clone(),
                     Source::Table(name, words) => self.tables.get(self.device, name, words)?,
                 };
                 bound.push((WEIGHTS + i as u32, buffer, 0, None));

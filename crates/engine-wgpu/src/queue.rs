@@ -1,6 +1,7 @@
 //! The queue: one submission per step, and buffers in which the host finds the ranges that it asked for.
 
 use crate::device::{Device, lost};
+use crate::faults::Mistake;
 use crate::memory::{Memory, own};
 use crate::program::Program;
 use inkstone_compute::{Back, Budget, Buffer, Error, Executable, KEPT, Queue, Result, Ticket};
@@ -54,7 +55,8 @@ impl WgpuQueue {
 
     /// A staging buffer of at least so many bytes: the one of the oldest submit, if it is large enough.
     fn staging(&mut self, bytes: u64) -> Kept {
-        let oldest = if self.kept.len() >= KEPT { self.kept.pop_front() } else { None };
+        let most = if self.device.faults.has(Mistake::Staging) { 2 } else { KEPT };
+        let oldest = if self.kept.len() >= most { self.kept.pop_front() } else { None };
         let mapped = Arc::new(AtomicU8::new(PENDING));
         match oldest {
             Some(mut kept) => {
@@ -98,7 +100,10 @@ impl Queue for WgpuQueue {
         self.device.check()?;
         program.check_step()?;
         let mut encoder = self.device.wgpu.create_command_encoder(&Default::default());
-        program.encode(&mut encoder)?;
+        let early = self.device.faults.has(Mistake::EarlyCopy);
+        if !early {
+            program.encode(&mut encoder)?;
+        }
         let kept = if back.is_empty() { None } else { Some(self.staging(bytes)) };
         let kept = kept.map(|mut kept| -> Result<Kept> {
             let mut at = 0;
@@ -114,6 +119,9 @@ impl Queue for WgpuQueue {
             Ok(kept)
         });
         let kept = kept.transpose()?;
+        if early {
+            program.encode(&mut encoder)?;
+        }
         let index = self.device.queue.submit([encoder.finish()]);
         program.advance()?;
         self.last += 1;

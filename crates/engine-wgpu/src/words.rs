@@ -1,9 +1,9 @@
 //! The check of a step before it runs: a shader can't refuse anything.
 
 use inkstone_compute::{Arg, Error, Plan, Region, Result, Step};
-use inkstone_tensor::ops::{By, HISTORY};
+use inkstone_tensor::ops::{By, HISTORY, Sample};
 use inkstone_tensor::step::carry::CARRY;
-use inkstone_tensor::step::{GROUPS, LAST, StepError, StepView, page};
+use inkstone_tensor::step::{GROUPS, LAST, Row, StepError, StepView, page};
 use inkstone_tensor::{Op, Sizes, Type};
 
 /// What a plan reads by the words of a step.
@@ -15,6 +15,8 @@ pub(crate) struct Reads {
     positions: Option<usize>,
     /// The carry, if the plan reads one.
     pub(crate) carry: Option<u32>,
+    /// The draws of the plan.
+    sample: Option<Sample>,
     /// Whether the plan lets lengths grow.
     pub(crate) advances: bool,
     /// Places of the caches of each layer group that the plan writes or reads.
@@ -44,7 +46,7 @@ impl Reads {
             }
             Op::Advance(_) => self.advances = true,
             Op::Attend(_) => self.whole[ins.get(1).map_or(0, |cache| cache.rows.group()).min(GROUPS - 1)] = true,
-            Op::Sample(_) => self.whole[HISTORY.rows.group()] = true,
+            Op::Sample(op) => self.sample = Some(*op),
             _ => {}
         };
         match &step.op {
@@ -93,7 +95,28 @@ impl Reads {
                 below("position", end - 1, positions)?;
             }
         }
+        if let Some(sample) = self.sample {
+            self.check_draws(sample, view, lengths)?;
+        }
         (0..GROUPS).try_for_each(|group| self.check_group(view, group, lengths, grown))
+    }
+
+    /// The pages of the tokens that draws read.
+    fn check_draws(&self, sample: Sample, view: &StepView, lengths: &[u32]) -> Result<()> {
+        let group = HISTORY.rows.group();
+        let (Some(places), size) = (self.places[group], view.header.page as usize) else { return Ok(()) };
+        for logits in view.logits {
+            let seq = &view.seqs[logits.seq as usize];
+            let length = lengths.get(seq.slot as usize).copied().unwrap_or(0);
+            let row = Row { token: 0, position: length.saturating_add(logits.row - seq.first_row), seq: logits.seq };
+            let Ok(sampler) = sample.sampler(view, row) else { continue };
+            let (reads, table) = (sampler.reads(row.position as usize), view.table(logits.seq as usize, group));
+            let pages = reads.start / size..reads.end.div_ceil(size);
+            for index in pages.filter(|_| !reads.is_empty()) {
+                page(table, index, places / size)?;
+            }
+        }
+        Ok(())
     }
 
     /// The pages of tables and copies in a layer group: those that rows write, and those that they read.

@@ -1,29 +1,138 @@
 //! The engine on a device. A machine for tests has none, so `cargo xtask test wgpu` runs these with drivers that compute on the
 //! CPU.
 
-use inkstone_compute::{EngineOptions, conformance};
-use inkstone_engine_wgpu::Wgpu;
+mod wgpu {
+    use inkstone_compute::conformance::{self, Report};
+    use inkstone_compute::{Engine, EngineOptions, Error, Usage};
+    use inkstone_engine_wgpu::Wgpu;
+    use inkstone_engine_wgpu::faults::{Faults, Mistake};
 
-fn engine() -> Wgpu {
-    let options = EngineOptions::default().budget(2 << 30);
-    let options = match std::env::var("INKSTONE_ISA") {
-        Ok(isa) => options.isa(isa),
-        Err(_) => options,
-    };
-    Wgpu::new(&options).unwrap()
-}
+    fn options() -> EngineOptions {
+        EngineOptions::default().budget(2 << 30)
+    }
 
-#[test]
-#[ignore = "needs a driver: cargo xtask test wgpu"]
-fn the_queue_keeps_its_promises() {
-    let report = conformance::queue(&engine());
-    assert!(report.passed(), "{report}");
-}
+    fn passed(report: &Report) {
+        assert!(report.passed(), "{report}");
+        println!("{report}");
+    }
 
-#[test]
-#[ignore = "needs a driver: cargo xtask test wgpu"]
-fn kernels_compute_what_the_definitions_say() {
-    let report = conformance::run(&engine());
-    assert!(report.passed(), "{report}");
-    println!("{report}");
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn the_queue_keeps_its_promises() {
+        passed(&conformance::queue(&Wgpu::new(&options()).unwrap()));
+    }
+
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn kernels_compute_what_the_definitions_say() {
+        passed(&conformance::run(&Wgpu::new(&options()).unwrap()));
+    }
+
+    /// With the limits and features that every device has.
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn core_kernels_compute_what_the_definitions_say() {
+        passed(&conformance::run(&Wgpu::new(&options().isa("core")).unwrap()));
+    }
+
+    /// A fault, and how it is planted.
+    type Planted = (&'static str, fn(&mut Faults));
+
+    fn replace(faults: &mut Faults, from: &str, to: &str) {
+        faults.shaders.push((from.to_owned(), to.to_owned()));
+    }
+
+    /// Mistakes in kernels and in the host.
+    const PLANTED: &[Planted] = &[
+        ("a barrier is missing", |f| {
+            replace(f, "  workgroupBarrier();\n  let row = t / 32u;", "  let row = t / 32u;");
+            replace(f, "  for (var i = 0u; i < 8u; i++) { sum +=", "  for (var i = 7u; i < 8u; i++) { sum +=");
+        }),
+        ("segments are cut by rows", |f| replace(f, "segment * groups / 8u", "segment * (groups + p.rows) / 8u")),
+        ("a page border is misread", |f| {
+            replace(f, "position % page;", "min(position % page + 1u, page - 1u);");
+        }),
+        ("the end of a row of floats is not cut off", |f| replace(f, "if (i * 4u + 3u < p.k)", "if (i * 4u < p.k)")),
+        ("a bound of zero in sampling", |f| replace(f, "override BOUND: f32 = 1.0;", "override BOUND: f32 = 0.0;")),
+        ("parameters of the dispatch before", |f| f.host = Some(Mistake::Parameters)),
+        ("operands begin a word late", |f| f.host = Some(Mistake::Offset)),
+        ("ranges are brought back a submit late", |f| f.host = Some(Mistake::EarlyCopy)),
+        ("a staging buffer is used before its fetch", |f| f.host = Some(Mistake::Staging)),
+        ("a result that is halved", |f| {
+            replace(f, "bitcast<u32>(totals[i] / total_l)", "bitcast<u32>(0.5 * totals[i] / total_l)");
+        }),
+    ];
+
+    /// Which check finds each fault. `cargo xtask faults wgpu` prints the list.
+    #[test]
+    #[ignore = "slow: cargo xtask faults wgpu"]
+    fn planted_faults_are_found() {
+        let mut missed: Vec<&str> = Vec::new();
+        for (name, plant) in PLANTED {
+            let mut faults = Faults::default();
+            plant(&mut faults);
+            let found = match Wgpu::with_faults(&options(), faults) {
+                Err(error) => Some(error.to_string()),
+                Ok(engine) => {
+                    let first = |report: Report| report.failed().next().map(|failed| failed.case.clone());
+                    first(conformance::queue(&engine)).or_else(|| first(conformance::run(&engine)))
+                }
+            };
+            println!("{name}: found by {}", found.as_deref().unwrap_or("NOTHING"));
+            missed.extend(found.is_none().then_some(*name));
+        }
+        assert!(missed.is_empty(), "not found: {missed:?}");
+    }
+
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn each_allocation_may_fail() {
+        let all = |allocation| {
+            let engine = Wgpu::with_faults(&options(), Faults { allocation, ..Faults::default() })?;
+            let buffers = [(100, Usage::Arena), (5000, Usage::Port), (4, Usage::Port)];
+            let buffers = [
+                engine.alloc_all(&buffers)?,
+                vec![engine.alloc(64, Usage::Step)?, engine.alloc(1 << 20, Usage::State)?],
+            ];
+            drop(buffers);
+            Ok::<_, Error>(engine.allocations())
+        };
+        let count = all(0).unwrap();
+        assert!(count > 3, "{count}");
+        for allocation in 1..=count {
+            let error = all(allocation).unwrap_err();
+            assert!(
+                matches!(
+                    error.kind(),
+                    inkstone_tensor::ErrorKind::OutOfMemory | inkstone_tensor::ErrorKind::Unsupported
+                ),
+                "{allocation}: {error}"
+            );
+        }
+        all(count + 1).unwrap();
+    }
+
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn a_device_that_went_away_is_an_error_and_can_be_opened_again() {
+        let engine = Wgpu::new(&options()).unwrap();
+        let buffer = engine.alloc(64, Usage::State).unwrap();
+        let mut queue = engine.queue().unwrap();
+        queue.write(&buffer, 0, &[1; 64]).unwrap();
+        engine.destroy();
+        let mut bytes = [0; 64];
+        for error in [
+            queue.read(&buffer, 0, &mut bytes).unwrap_err(),
+            queue.write(&buffer, 0, &[2; 64]).unwrap_err(),
+            engine.alloc(64, Usage::State).map(drop).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::DeviceLost { .. }), "{error}");
+        }
+        let again = Wgpu::new(&options()).unwrap();
+        let buffer = again.alloc(64, Usage::State).unwrap();
+        let mut queue = again.queue().unwrap();
+        queue.write(&buffer, 0, &[3; 64]).unwrap();
+        queue.read(&buffer, 0, &mut bytes).unwrap();
+        assert_eq!(bytes, [3; 64]);
+    }
 }

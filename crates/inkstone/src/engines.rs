@@ -1,7 +1,7 @@
 //! The engines by name: the engines of this build, and engines that a program registers.
 
 use crate::Result;
-use inkstone_compute::{Engine, EngineOptions, Engines, Factory, Reference};
+use inkstone_compute::{DeviceInfo, Engine, EngineOptions, Engines, Factory, Reference};
 use inkstone_engine_cpu::Cpu;
 #[cfg(feature = "wgpu")]
 use inkstone_engine_wgpu::Wgpu;
@@ -43,6 +43,34 @@ pub fn names() -> Vec<String> {
 pub(crate) fn named(name: &str) -> Result<Vec<(String, Factory)>> {
     let engines = engines().clone();
     Ok(engines.named(name)?.into_iter().map(|(name, factory)| (name.to_owned(), factory.clone())).collect())
+}
+
+/// An engine of this build, and whether it can be used here.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EngineInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether it opens.
+    pub available: bool,
+    /// Why it does not open.
+    pub reason: Option<String>,
+    /// Its devices, in the order of their numbers.
+    pub devices: Vec<DeviceInfo>,
+}
+
+/// Opens each engine by its name, and describes it and its devices.
+///
+/// ```
+/// let engines = inkstone::engines::describe();
+/// assert!(engines.iter().any(|engine| engine.name == "cpu" && engine.available));
+/// ```
+pub fn describe() -> Vec<EngineInfo> {
+    let info = |name: String| match open(&name, &EngineOptions::default()) {
+        Ok(engine) => EngineInfo { name, available: true, reason: None, devices: engine.devices() },
+        Err(error) => EngineInfo { name, available: false, reason: Some(error.to_string()), devices: Vec::new() },
+    };
+    names().into_iter().map(info).collect()
 }
 
 /// Opens the engine with this name; `auto` opens the first of [`names`] that works on this machine, but not `reference`.

@@ -20,7 +20,8 @@ fn the_table_has_every_numerics_with_its_tolerance() {
         [Box::new(Cpu::new(&options).unwrap()), Box::new(Reference::new(&options).unwrap())];
     let kernels = engines.iter().flat_map(|engine| &engine.registry().kernels);
     // Not every machine has these.
-    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).chain([BF16.0, Q8_WHOLE.0]).collect();
+    let elsewhere = [BF16, Q8_WHOLE, inkstone_engine_wgpu::F32, inkstone_engine_wgpu::Q8].map(|numerics| numerics.0);
+    let names: BTreeSet<&str> = kernels.map(|kernel| kernel.numerics.0).chain(elsewhere).collect();
     let tolerance = |name: &str| {
         let found = TOLERANCES.iter().find(|(beginning, _)| name.starts_with(beginning));
         found.map_or(OTHERWISE, |(_, tolerance)| *tolerance)

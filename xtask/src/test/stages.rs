@@ -145,7 +145,7 @@ pub static STAGES: &[Stage] = &[
         run: |c, device| {
             let (driver, width) = device.split_once(' ').map_or((device, None), |(name, width)| (name, Some(width)));
             // The same command line as in stage `test`, so that nothing is built again.
-            let line = "cargo test --workspace --all-features --no-fail-fast --test device -- --ignored --show-output";
+            let line = "cargo test --workspace --all-features --no-fail-fast --tests -- --ignored wgpu:: --skip planted_faults --show-output";
             let variables = vulkan::environment(&c.workspace, driver, width)?;
             let program =
                 variables.into_iter().fold(c.program(line), |program, (name, value)| program.env(name, value));

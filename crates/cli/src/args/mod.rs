@@ -5,6 +5,7 @@ mod bench;
 mod cache;
 mod chat;
 mod complete;
+mod doctor;
 mod environment;
 mod explain;
 mod file;
@@ -25,6 +26,7 @@ pub(crate) use bench::{BenchArgs, Output};
 pub(crate) use cache::CacheArgs;
 pub(crate) use chat::{ChatArgs, DialogueArgs, is_fixed, sampling_line};
 pub(crate) use complete::{CompleteArgs, RawArgs};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use file::FileArgs;
 pub(crate) use input::{InputArgs, OutputArgs};
@@ -53,6 +55,7 @@ const EXAMPLES: &str = "Examples:
   inkstone list                                    the models of this machine
   inkstone show model.gguf --check
   inkstone explain model.gguf
+  inkstone doctor                                  the engines and devices of this machine
   inkstone bench model.gguf -p 512 -n 128 -t 1,2
   inkstone tokenize model.gguf \"Hello world\" --ids
 
@@ -81,6 +84,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Show(ShowArgs),
     Explain(ExplainArgs),
+    Doctor(DoctorArgs),
     Bench(BenchArgs),
     Tokenize(TokenizeArgs),
     Logits(LogitsArgs),

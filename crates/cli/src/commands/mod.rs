@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod complete;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 mod events;
 pub(crate) mod explain;
 pub(crate) mod list;

@@ -6,6 +6,7 @@ mod chat;
 mod command_line;
 mod common;
 mod corpus;
+mod doctor;
 mod environment;
 mod explain;
 mod files;

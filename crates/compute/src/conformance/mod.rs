@@ -14,6 +14,7 @@
 
 mod bad_plans;
 mod cases;
+mod chosen;
 mod delayed;
 mod forks;
 mod histories;
@@ -29,6 +30,7 @@ mod stepwise;
 mod unseen;
 mod values;
 
+pub use chosen::{chosen, equal_bits};
 pub use delayed::{Call, Counts, Delayed, Fault};
 pub use queue::queue;
 pub use stepwise::Stepwise;

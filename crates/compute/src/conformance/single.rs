@@ -108,10 +108,17 @@ struct Setup {
 }
 
 impl Asked<'_> {
+    /// How the case ends on the kernel.
+    pub(super) fn result(&self) -> CaseResult {
+        let mut host = 0;
+        let outcome = self.results(&mut host).err().map_or(Outcome::Passed, Stop::outcome);
+        CaseResult { case: self.case.name(), kernels: self.kernel.name.to_owned(), seed: self.seed, host, outcome }
+    }
+
     /// The results of the kernel for the case. They must be within the tolerance of the definition; the results of a
     /// region must have the bits of the kernels of its members. Counts the draws that the kernel leaves to the host, whose
     /// results are the definition's.
-    fn results(&self, host: &mut usize) -> Result<Vec<Array>, Stop> {
+    pub(super) fn results(&self, host: &mut usize) -> Result<Vec<Array>, Stop> {
         let setup = self.setup()?;
         let (words, values) = (setup.words.clone(), setup.values.clone());
         let body = alone(&self.case.op, &setup.places)?;

@@ -67,6 +67,7 @@ impl Reference {
         let memory = if options.budget > 0 { options.budget } else { platform::available_memory() };
         let caps = Caps {
             name: Self::NAME.to_owned(),
+            device: String::new(),
             memory,
             binding: u64::MAX,
             features: Vec::new(),

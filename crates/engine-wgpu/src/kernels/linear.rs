@@ -165,7 +165,7 @@ pub(super) fn few(
     let (shader, inputs) = ending(shader, map);
     let panels =
         if end.both { parts.first().map_or(0, |part| part.panels) } else { parts.iter().map(|p| p.panels).sum() };
-    let grid = [groups(panels as usize)?, 1, 1];
+    let grid = [groups(panels as usize)?, groups((call.rows() as usize).div_ceil(FEW))?, 1];
     let parameters = parameters(call, x, &parts, &inputs)?;
     Ok(bind(Dispatch::new(shader, parameters, grid), parts))
 }

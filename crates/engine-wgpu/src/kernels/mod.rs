@@ -11,6 +11,7 @@ mod norms;
 mod regions;
 mod rope;
 mod rope_attend;
+pub(crate) mod sample;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -69,6 +70,21 @@ const REGIONS: &[(&str, &str, Numerics)] = &[
     ("norm_linear.q8", "norm_linear", Q8),
 ];
 
+/// Regions around attention: their entry, their work and their most rows.
+const ATTENDS: &[(&str, &str, Entry, fn(&Shape) -> Work, usize)] = &[
+    ("rope_attend.split", "rope_attend", rope_attend::split, rope_attend::split_work, attend::FEW),
+    ("rope_attend", "rope_attend", rope_attend::whole, rope_attend::work, usize::MAX),
+    ("norm_rope_attend.split", "norm_rope_attend", rope_attend::split, rope_attend::split_work, attend::FEW),
+    ("norm_rope_attend", "norm_rope_attend", rope_attend::whole, rope_attend::work, usize::MAX),
+];
+
+/// Kernels of regions that use the text of another kernel: that kernel and theirs.
+const SHARED: &[(&str, &[&str])] = &[
+    ("linear.tiled.f32", &["linear_map.tiled.f32"]),
+    ("linear.tiled.q8", &["linear_map.tiled.q8"]),
+    ("attend.split", &["rope_attend.split", "norm_rope_attend.split"]),
+];
+
 /// The members of regions around products.
 const fn members(linear: Numerics) -> [(&'static str, Numerics); 5] {
     [("rms_norm", F32), ("layer_norm", F32), ("linear", linear), ("map", F32), ("quantize", EXACT)]
@@ -105,10 +121,11 @@ fn regions() -> impl Iterator<Item = Kernel> {
     });
     let norm = kernel("norm_quantize", "norm_quantize", regions::norm_quantize, F32, regions::work);
     let norm = Kernel { members: MEMBERS_ENCODING, activations: Some(DType::Q8_A), refuses: regions::refuses, ..norm };
-    let attends = ["rope_attend", "norm_rope_attend"].map(|name| Kernel {
+    let attends = ATTENDS.iter().map(|(name, region, entry, work, rows)| Kernel {
         members: MEMBERS_ATTEND,
+        rows: *rows,
         refuses: rope_attend::refuses,
-        ..kernel(name, name, rope_attend::rope_attend, F32, rope_attend::work)
+        ..kernel(name, region, *entry, F32, *work)
     });
     few.chain(many).chain([norm]).chain(attends)
 }
@@ -127,17 +144,34 @@ pub(crate) fn table() -> Vec<Kernel> {
         Kernel { refuses: embed::refuses, layouts: &[PLANES32], ..kernel("embed", "embed", embed::embed, F32, whole) };
     let quantize =
         Kernel { refuses: embed::refuses_quantize, ..kernel("quantize", "quantize", embed::quantize, EXACT, whole) };
+    let sample = Kernel { refuses: sample::refuses, ..kernel("sample", "sample", sample::sample, EXACT, sample::work) };
     let products = PRODUCTS.iter().map(|(name, entry, numerics, rows)| Kernel {
         rows: *rows,
         refuses: if *numerics == Q8 { linear::refuses } else { |_, _| None },
         ..of_weights(*numerics, kernel(name, "linear", *entry, *numerics, whole))
     });
-    products.chain(regions()).chain(plain).chain(attends).chain([embed, quantize]).collect()
+    products.chain(regions()).chain(plain).chain(attends).chain([embed, quantize, sample]).collect()
 }
 
 fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
     let any = Kernel::by_definition(name, Pattern::Named(op), Arc::new(entry));
     Kernel { numerics, work, layouts: &[PLANES32, Layout::FILE], ..any }
+}
+
+/// Kernels that are left out, and the kernels of regions that share their texts.
+pub(crate) fn with_regions(left_out: &[&'static str]) -> Vec<&'static str> {
+    let regions = SHARED.iter().filter(|(kernel, _)| left_out.contains(kernel)).flat_map(|(_, regions)| *regions);
+    left_out.iter().chain(regions).copied().collect()
+}
+
+/// Lets the kernels for few rows serve all rows where those for many are left out.
+pub(crate) fn serve_all_rows(kernels: &mut [Kernel], left_out: &[&str]) {
+    for kernel in kernels {
+        let many = kernel.name.replace(".few.", ".tiled.");
+        if many != kernel.name && left_out.contains(&many.as_str()) {
+            kernel.rows = usize::MAX;
+        }
+    }
 }
 
 /// Blocks of so many columns.

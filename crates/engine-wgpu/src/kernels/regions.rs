@@ -6,11 +6,10 @@ use super::map::{INPUTS, Input, Inputs, result};
 use super::norms::{Norm, apply, encode};
 use super::one;
 use crate::call::{Call, Dispatch, Operand};
-use crate::planes::{PANEL, planes};
 use inkstone_compute::{Caps, Query, Shape, Work};
 use inkstone_tensor::body::{Body, Node, ValueId};
 use inkstone_tensor::ops::{Expr, Map};
-use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
+use inkstone_tensor::{DType, Dim, Op, Type};
 
 /// Most rows that each workgroup makes for itself: more rows take longer than another dispatch does.
 const INSIDE: usize = 1;
@@ -139,7 +138,7 @@ pub(super) fn work(shape: &Shape) -> Work {
 }
 
 /// Shapes and orders of nodes.
-pub(super) fn refuses(query: &Query, caps: &Caps) -> Option<String> {
+pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
     let Some(parts) = Parts::of(query.op) else { return Some("another order of nodes".to_owned()) };
     let encodings = [parts.quantize, parts.encode].into_iter().flatten();
     if let Some(to) = encodings.map(|n| parts.body.ty(n.outs[0]).dtype).find(|to| *to != DType::Q8_A) {
@@ -153,21 +152,14 @@ pub(super) fn refuses(query: &Query, caps: &Caps) -> Option<String> {
     if parts.products.len() > MATRICES {
         return Some(format!("{} products, allowed: {MATRICES}", parts.products.len()));
     }
-    let both = parts.map.is_some() && parts.products.len() > 1;
-    let rows = |n: &Node| parts.body.ty(n.ins[1]).rows;
-    if both && (parts.products.len() > 2 || rows(&parts.products[0]) != rows(&parts.products[1])) {
-        return Some("a map of other than two equal products".to_owned());
+    let weights = parts.products.iter().map(|n| parts.body.ty(n.ins[1]));
+    // Pieces of both have the same rows.
+    if parts.map.is_some()
+        && !(weights.len() < 2 || weights.len() == 2 && weights.clone().skip(1).eq(weights.clone().take(1)))
+    {
+        return Some("a map of products that differ".to_owned());
     }
-    parts.products.iter().find_map(|n| {
-        let w = parts.body.ty(n.ins[1]);
-        if w.rows == Dim::N(1) {
-            return Some("a weight of one row".to_owned());
-        }
-        let panel = planes(w.dtype, w.cols).map_or(usize::MAX, |planes| planes.panel_words.saturating_mul(4));
-        let bytes = panel.saturating_mul(w.rows.at(&Sizes::default()).div_ceil(PANEL)) as u64;
-        let cut = parts.products.len() > 1 && bytes > caps.binding;
-        cut.then(|| format!("a matrix of {bytes} bytes, allowed together with others: {}", caps.binding))
-    })
+    weights.map(|w| w.rows).any(|rows| rows == Dim::N(1)).then(|| "a weight of one row".to_owned())
 }
 
 /// For kernels of many rows: one product, of activations that are encoded if it takes them so.
@@ -177,25 +169,29 @@ pub(super) fn refuses_many(query: &Query, caps: &Caps) -> Option<String> {
     before.then(|| "a norm, an encoding or several products for many rows".to_owned()).or_else(|| refuses(query, caps))
 }
 
-/// For up to eight rows.
+/// For up to eight rows. A matrix of several pieces takes several dispatches.
 pub(super) fn products_few(call: &Call) -> Result<Vec<Dispatch>, String> {
     let parts = Parts::of(call.op).ok_or_else(|| super::other(call))?;
     let (before, x) = parts.activations(call)?;
-    let mut dispatches: Vec<Dispatch> = before.into_iter().collect();
     let map = parts.result(call)?;
-    let map = map.as_ref();
-    let end = End { both: map.is_some() && parts.products.len() > 1, encodes: parts.encode.is_some() };
+    let both = map.is_some() && parts.products.len() > 1;
+    let end = End { both, encodes: parts.encode.is_some() };
     let outs = call.outs.iter().chain(call.outs.last().into_iter().cycle());
     let pieces = parts.products.iter().zip(outs).map(|(n, out)| parts.pieces(call, n, out));
     let mut pieces = pieces.collect::<Result<Vec<_>, String>>()?;
-    if let [pieces] = &mut pieces[..] {
-        for piece in pieces.drain(..) {
-            dispatches.push(few(call, &x, vec![piece], map, end)?);
-        }
-    } else if pieces.iter().all(|pieces| pieces.len() == 1) {
-        dispatches.push(few(call, &x, pieces.into_iter().flatten().collect(), map, end)?);
-    } else {
-        return Err("several matrices, some of them in several pieces".to_owned());
+    let mut dispatches: Vec<Dispatch> = before.into_iter().collect();
+    let mut rest: Vec<Part> = match &mut pieces[..] {
+        [gates, ups] if both => gates.drain(..).zip(ups.drain(..)).flat_map(<[Part; 2]>::from).collect(),
+        all => all.iter_mut().flat_map(|pieces| pieces.drain(..)).collect(),
+    };
+    let at_once = match (both, map.is_some()) {
+        (true, _) => 2,
+        (_, true) => 1,
+        _ => MATRICES,
+    };
+    while !rest.is_empty() {
+        let next = rest.drain(..at_once.min(rest.len())).collect();
+        dispatches.push(few(call, &x, next, map.as_ref(), end)?);
     }
     Ok(dispatches)
 }

@@ -1,7 +1,7 @@
 //! Attention with what comes before it: perhaps norms of the heads of queries and keys, their rotations, and the writes of
 //! keys and values. The first dispatch does these, so that attention reads the caches and the turned queries.
 
-use super::attend::{self, Operands, split_of};
+use super::attend::{self, Operands};
 use super::caches::{group, lies, writer};
 use super::groups;
 use super::norms::Norm;
@@ -74,14 +74,27 @@ impl<'b> Parts<'b> {
     fn queries(&self, rows: usize) -> u64 {
         (rows as u64).saturating_mul(self.ty(self.q).cols as u64)
     }
+
+    /// The operands of attention.
+    fn operands<'c>(&self, call: &'c Call) -> Result<Operands<'c>, String> {
+        let parts = u64::from(call.scratch).saturating_add(self.queries(call.rows() as usize));
+        let parts = u32::try_from(parts).map_err(|_| format!("word {parts} can't be addressed"))?;
+        let (caches, rows) = (self.caches.map(|i| &call.ins[i]), &call.ins[self.rows]);
+        Ok(Operands { q: call.scratch, dim: self.dim(), caches, rows, out: &call.outs[0], parts })
+    }
 }
 
-/// The scratch: turned queries, then the parts of a split.
+/// The scratch of turned queries.
 pub(super) fn work(shape: &Shape) -> Work {
+    let words = Parts::of(shape.op).map_or(0, |parts| parts.queries(Dim::Rows.at(&shape.bucket)));
+    Work { scratch: words.saturating_mul(4), ..Work::WHOLE }
+}
+
+/// The scratch of turned queries, then of the parts of a split.
+pub(super) fn split_work(shape: &Shape) -> Work {
     let (Some(parts), Some(out)) = (Parts::of(shape.op), shape.outs.first()) else { return Work::WHOLE };
-    let rows = Dim::Rows.at(&shape.bucket);
-    let split = if rows <= attend::FEW { attend::parts(parts.attend, rows, out) } else { 0 };
-    Work { scratch: parts.queries(rows).saturating_add(split).saturating_mul(4), ..Work::WHOLE }
+    let split = attend::parts(parts.attend, Dim::Rows.at(&shape.bucket), out).saturating_mul(4);
+    Work { scratch: work(shape).scratch.saturating_add(split), ..Work::WHOLE }
 }
 
 /// Shapes and orders of nodes.
@@ -105,26 +118,22 @@ pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
     attend::unfit(parts.attend, &parts.ty(parts.q), [&caches[0], &caches[1]], out)
 }
 
-pub(super) fn rope_attend(call: &Call) -> Result<Vec<Dispatch>, String> {
+/// Three dispatches, for few rows.
+pub(super) fn split(call: &Call) -> Result<Vec<Dispatch>, String> {
     let parts = Parts::of(call.op).ok_or_else(|| super::other(call))?;
-    let rows = &call.ins[parts.rows];
-    let (op, dim, many) = (parts.attend, parts.dim(), call.rows() as usize);
-    let turned = call.scratch;
-    let split = u64::from(turned).saturating_add(parts.queries(many));
-    let split = u32::try_from(split).map_err(|_| format!("word {split} can't be addressed"))?;
-    let caches = parts.caches.map(|i| &call.ins[i]);
-    let operands = Operands { q: turned, dim, caches, rows, out: &call.outs[0], parts: split };
-    let first = turn_and_write(call, &parts, turned)?;
-    let rest = if many <= attend::FEW {
-        split_of(call, op, &operands)?
-    } else {
-        vec![attend::attend(call, op, &operands, false)?]
-    };
-    Ok([first].into_iter().chain(rest).collect())
+    let rest = attend::split_of(call, parts.attend, &parts.operands(call)?)?;
+    Ok([turn_and_write(call, &parts)?].into_iter().chain(rest).collect())
 }
 
-/// The dispatch before attention, which leaves turned queries at a word of the scratch.
-fn turn_and_write(call: &Call, parts: &Parts, turned: u32) -> Result<Dispatch, String> {
+/// Two dispatches.
+pub(super) fn whole(call: &Call) -> Result<Vec<Dispatch>, String> {
+    let parts = Parts::of(call.op).ok_or_else(|| super::other(call))?;
+    let rest = attend::attend(call, parts.attend, &parts.operands(call)?, false)?;
+    Ok(vec![turn_and_write(call, &parts)?, rest])
+}
+
+/// The dispatch before attention, which leaves turned queries in the scratch.
+fn turn_and_write(call: &Call, parts: &Parts) -> Result<Dispatch, String> {
     let [q, k, v, rows] = [parts.q, parts.k, parts.v, parts.rows].map(|i| &call.ins[i]);
     let [keys, values] = parts.caches.map(|i| &call.ins[i]);
     let norm = |i: usize| parts.norms.and_then(|(ops, weights)| Norm::of(ops[i], &[&call.ins[weights[i]]]));
@@ -134,7 +143,7 @@ fn turn_and_write(call: &Call, parts: &Parts, turned: u32) -> Result<Dispatch, S
     let [k_lies, v_lies] = [keys, values].map(|cache| lies(&cache.ty, &call.bucket));
     let [dim, q_heads, k_heads, v_heads] = [parts.dim(), parts.attend.heads, k_lies.heads, v_lies.heads].map(word);
     let [k_cols, v_cols, places] = [keys.ty.cols, values.ty.cols, k_lies.slots].map(word);
-    let mut parameters = call.parameters(&[rows.at()?, dim?, q.at()?, turned, q_heads?, w_q]);
+    let mut parameters = call.parameters(&[rows.at()?, dim?, q.at()?, call.scratch, q_heads?, w_q]);
     parameters.extend([k.at()?, w_k, k_heads?, k_cols?, v.at()?, v_heads?, v_cols?, places?, group(keys)]);
     parameters.extend(turns(parts.ropes[0])?);
     parameters.extend([NONE, eps]);

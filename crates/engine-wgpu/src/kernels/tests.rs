@@ -1,8 +1,9 @@
 //! Dispatches of regions, on a device that computes nothing but checks shaders and limits.
 
-use super::table;
+use super::{SHARED, table, with_regions};
 use crate::call::{Call, Entry, Operand, PLANES32, Place};
 use crate::device::Device;
+use crate::faults::Faults;
 use crate::pipelines::Pipelines;
 use crate::shader::Shader;
 use crate::weights::{Matrix, Piece};
@@ -25,7 +26,7 @@ fn device() -> Device {
         BackendOptions { noop: NoopBackendOptions { enable: true, ..Default::default() }, ..Default::default() };
     let instance = Instance::new(description);
     let adapters = pollster::block_on(instance.enumerate_adapters(Backends::NOOP));
-    Device::open(&adapters[0], true).unwrap()
+    Device::open(&adapters[0], true, Faults::default()).unwrap()
 }
 
 /// A region under construction.
@@ -159,8 +160,8 @@ fn workgroup_bytes(shader: &Shader) -> u32 {
     used.map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx())).sum()
 }
 
-/// The dispatches of a region for so many rows, whose shaders the device takes.
-fn dispatches(device: &Device, op: &Op, rows: usize) -> usize {
+/// The dispatches of a region for so many rows, whose shaders the device takes, with matrices in pieces of so many rows.
+fn dispatches(device: &Device, op: &Op, rows: usize, piece_rows: usize) -> usize {
     let caps = Caps::made_up("wgpu");
     let kernel = choose(op, rows, &caps).unwrap();
     let bucket = Sizes { rows, logit_rows: 1, slots: Slots::new([4096, 0, 0, 0]) };
@@ -176,7 +177,8 @@ fn dispatches(device: &Device, op: &Op, rows: usize) -> usize {
             _ if ty.state => Place::State(0),
             Dim::N(1) => Place::Vector(0),
             Dim::N(rows) => {
-                let pieces = vec![Piece { first: 0, rows, buffer: buffer.clone() }];
+                let piece = |first| Piece { first, rows: piece_rows.min(rows - first), buffer: buffer.clone() };
+                let pieces = (0..rows).step_by(piece_rows).map(piece).collect();
                 Place::Matrix(Arc::new(Matrix { dtype: ty.dtype, rows, cols: ty.cols, pieces }))
             }
             _ => Place::Activations(0),
@@ -200,23 +202,33 @@ fn dispatches(device: &Device, op: &Op, rows: usize) -> usize {
 #[test]
 fn a_row_takes_seven_dispatches_a_layer() {
     let device = device();
-    let counts = |rows| layer().iter().map(|op| dispatches(&device, op, rows)).collect::<Vec<_>>();
-    assert_eq!(counts(1), [1, 3, 1, 1, 1]);
+    let counts = |rows, piece| layer().iter().map(|op| dispatches(&device, op, rows, piece)).collect::<Vec<_>>();
+    assert_eq!(counts(1, usize::MAX), [1, 3, 1, 1, 1]);
     // More rows are normalised and encoded once.
-    assert_eq!(counts(8), [2, 3, 2, 2, 1]);
+    assert_eq!(counts(8, usize::MAX), [2, 3, 2, 2, 1]);
+    // Three pieces at once; two of the same columns; one.
+    assert_eq!(counts(1, 1024), [2, 3, 4, 11, 4]);
 }
 
 #[test]
 fn rows_that_exceed_the_memory_of_a_workgroup_take_another_dispatch() {
     let device = device();
-    assert_eq!([11_008, 14_336].map(|cols| dispatches(&device, &residual(true, cols), 1)), [1, 2]);
+    let counts = [11_008, 14_336].map(|cols| dispatches(&device, &residual(true, cols), 1, usize::MAX));
+    assert_eq!(counts, [1, 2]);
 }
 
 #[test]
-fn matrices_that_a_binding_does_not_reach_are_separate_products() {
-    let mut caps = Caps::made_up("wgpu");
-    caps.binding = 1 << 20;
-    let refused: Vec<String> = layer().iter().filter_map(|op| choose(op, 1, &caps).err()).collect();
-    assert_eq!(refused.len(), 2, "{refused:?}");
-    assert!(refused.iter().all(|reason| reason.contains("bytes")), "{refused:?}");
+fn many_rows_take_the_map_along_and_nothing_else() {
+    let caps = Caps::made_up("wgpu");
+    let names = layer().into_iter().map(|op| choose(&op, 64, &caps).map(|kernel| kernel.name));
+    let names: Vec<Option<&str>> = names.map(Result::ok).collect();
+    assert_eq!(names, [None, Some("rope_attend"), None, None, Some("linear_map.tiled.q8")]);
+}
+
+#[test]
+fn kernels_of_regions_are_left_out_with_those_whose_texts_they_share() {
+    let left_out = with_regions(&["attend.split", "linear.few.q8"]);
+    assert_eq!(left_out, ["attend.split", "linear.few.q8", "rope_attend.split", "norm_rope_attend.split"]);
+    let known: Vec<&str> = table().iter().map(|kernel| kernel.name).collect();
+    assert!(SHARED.iter().all(|(name, regions)| known.contains(name) && regions.iter().all(|r| known.contains(r))));
 }

@@ -38,8 +38,10 @@ impl Fingerprint {
         let mut numerics: Vec<String> =
             interface.weights.iter().map(|w| format!("{} {}\n", w.name, w.numerics)).collect();
         numerics.sort_unstable();
+        let caps = generator.engine().caps();
+        let on = if caps.device.is_empty() { String::new() } else { format!(" on {}", caps.device) };
         Ok(Fingerprint {
-            engine: generator.engine().caps().name.clone(),
+            engine: format!("{}{on}", caps.name),
             keys: graph.kv.keys.name().to_owned(),
             values: graph.kv.values.name().to_owned(),
             states: checksum(states.concat().as_bytes()),
