@@ -33,11 +33,11 @@ pub(super) struct Activations<'c> {
     pub(super) k: usize,
     /// Whether products take them in Q8_A.
     pub(super) blocks: bool,
-    /// What each workgroup does with them before the products.
+    /// Steps of each workgroup before the products.
     pub(super) inside: Inside<'c>,
 }
 
-/// What a workgroup does with activations before the products.
+/// Steps of a workgroup before its products.
 #[derive(Default)]
 pub(super) struct Inside<'c> {
     /// A norm.

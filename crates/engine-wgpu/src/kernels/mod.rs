@@ -26,8 +26,11 @@ pub const F32: Numerics = Numerics("f32/s8");
 /// Weights of few bits times activations of 8 bits with a scale per 32; integer sums of blocks, in 8 segments.
 pub const Q8: Numerics = Numerics("q8/32.s8");
 
+/// The work of a kernel in a step.
+type Works = fn(&Shape) -> Work;
+
 /// A row of the table: its name, its op, its entry, its arithmetic, its work.
-type Row = (&'static str, &'static str, Entry, Numerics, fn(&Shape) -> Work);
+type Row = (&'static str, &'static str, Entry, Numerics, Works);
 
 const EXACT: Numerics = Numerics::DEFINITION;
 
@@ -71,7 +74,7 @@ const REGIONS: &[(&str, &str, Numerics)] = &[
 ];
 
 /// Regions around attention: their entry, their work and their most rows.
-const ATTENDS: &[(&str, &str, Entry, fn(&Shape) -> Work, usize)] = &[
+const ATTENDS: &[(&str, &str, Entry, Works, usize)] = &[
     ("rope_attend.split", "rope_attend", rope_attend::split, rope_attend::split_work, attend::FEW),
     ("rope_attend", "rope_attend", rope_attend::whole, rope_attend::work, usize::MAX),
     ("norm_rope_attend.split", "norm_rope_attend", rope_attend::split, rope_attend::split_work, attend::FEW),
@@ -153,7 +156,7 @@ pub(crate) fn table() -> Vec<Kernel> {
     products.chain(regions()).chain(plain).chain(attends).chain([embed, quantize, sample]).collect()
 }
 
-fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: fn(&Shape) -> Work) -> Kernel {
+fn kernel(name: &'static str, op: &'static str, entry: Entry, numerics: Numerics, work: Works) -> Kernel {
     let any = Kernel::by_definition(name, Pattern::Named(op), Arc::new(entry));
     Kernel { numerics, work, layouts: &[PLANES32, Layout::FILE], ..any }
 }
