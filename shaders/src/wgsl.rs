@@ -3,7 +3,7 @@
 //! A *slot* is a part of a kernel between the lines `// slot: NAME` and `// end slot`. The file has a short stand-in there, so
 //! that it is valid as it stands. Engines put other texts in its place: how a block of weights is unpacked (`formats/`), how a
 //! place of a cache is read (`caches/`), functions that several kernels share (`shared/`), parts of a long kernel
-//! (`sampling/`).
+//! (`sampling/`), how values are normalised (`values/`), how products read activations (`activations/`).
 
 macro_rules! texts {
     ($($name:literal,)*) => {
@@ -14,6 +14,10 @@ macro_rules! texts {
 
 texts! {
     "accept",
+    "activations/blocks",
+    "activations/encoded",
+    "activations/floats",
+    "activations/normed",
     "advance",
     "attend",
     "attend_merge",
@@ -49,26 +53,36 @@ texts! {
     "history_write",
     "kv_copy",
     "kv_write",
-    "layer_norm",
     "linear_few",
-    "linear_few_f32",
     "linear_tiled",
     "linear_tiled_f32",
     "map",
+    "norm",
+    "norm_quantize",
     "quantize",
     "quantize_16",
-    "rms_norm",
     "rope",
+    "rope_write",
     "sample",
     "sampling/chain",
     "sampling/edits",
     "sampling/noise",
     "sampling/order",
+    "shared/encode",
+    "shared/encoded",
     "shared/f16",
     "shared/group",
     "shared/math",
     "shared/places",
+    "shared/product_blocks",
+    "shared/product_floats",
+    "shared/put16",
     "shared/rows",
+    "shared/total",
+    "shared/turn",
+    "values/given",
+    "values/layer_norm",
+    "values/rms_norm",
 }
 
 /// The text with this name.
@@ -93,42 +107,77 @@ mod tests {
             .collect()
     }
 
-    /// The texts that engines put in the place of a slot.
-    fn choices(slot: &str) -> Vec<String> {
-        let with = |folder: &str, function: &str| {
-            let fits = |(name, text): &&(&str, &str)| name.starts_with(folder) && text.contains(function);
-            let texts: Vec<String> = TEXTS.iter().filter(fits).map(|(_, text)| (*text).to_owned()).collect();
-            assert!(texts.len() > 2, "{folder}: {function}");
-            texts
+    /// The texts of one kind in a folder.
+    fn with(folder: &str, function: &str) -> Vec<String> {
+        let fits = |(name, text): &&(&str, &str)| name.starts_with(folder) && text.contains(function);
+        let texts: Vec<String> = TEXTS.iter().filter(fits).map(|(_, text)| (*text).to_owned()).collect();
+        assert!(texts.len() > 2, "{folder}: {function}");
+        texts
+    }
+
+    /// Files one after the other.
+    fn files(names: &[&str]) -> String {
+        names.iter().map(|name| text(name).unwrap_or_else(|| panic!("file {name}"))).collect()
+    }
+
+    /// The texts that engines put in the place of a slot, for weights of blocks or of floats.
+    fn choices(slot: &str, blocks: bool) -> Vec<String> {
+        let all = |texts: Vec<String>, more: &str| texts.into_iter().map(|text| text + more).collect::<Vec<_>>();
+        let normed = || {
+            let norm = |name| files(&[name, "shared/total"]);
+            vec![files(&["values/given"]), norm("values/rms_norm"), norm("values/layer_norm")]
         };
-        let shared = |slot: &str| {
-            let of = |folder: &str| text(&format!("{folder}/{slot}"));
-            of("shared").or_else(|| of("sampling")).unwrap_or_else(|| panic!("slot {slot}"))
+        let matrix = |i: &str| {
+            let (product, function) = match blocks {
+                true => ("shared/product_blocks", "fn codes_0("),
+                false => ("shared/product_floats", "fn values_0("),
+            };
+            let texts = all(with("formats/", function), &files(&[product]));
+            texts.iter().map(|text| text.replace("_0", &format!("_{i}")).replace("w0[", &format!("w{i}["))).collect()
         };
         match slot {
             "block" => with("formats/", "fn codes_0("),
             "floats" => with("formats/", "fn values_0("),
+            "matrix_0" | "matrix_1" | "matrix_2" => matrix(&slot["matrix_".len()..]),
+            "activations" if blocks => {
+                let made = ["shared/group", "shared/encoded", "activations/encoded"];
+                let given = files(&["shared/group", "activations/blocks"]);
+                [given].into_iter().chain(all(normed(), &files(&made))).collect()
+            }
+            "activations" => {
+                let given = files(&["activations/floats"]);
+                [given].into_iter().chain(all(normed(), &files(&["activations/normed"]))).collect()
+            }
+            "normed" => normed(),
             "keys" => with("caches/", "fn k_at("),
             "values" => {
                 with("caches/", "fn k_at(").iter().map(|text| text.replace("k_", "v_").replace("k[", "v[")).collect()
             }
-            "encode" => with("caches/", "fn encode(").into_iter().map(|text| text + shared("f16")).collect(),
+            "encode_0" => all(with("caches/", "fn encode_0("), &files(&["shared/put16"])),
+            "encode_1" => {
+                let texts = all(with("caches/", "fn encode_0("), &files(&["shared/put16"]));
+                texts.iter().map(|text| text.replace("_0", "_1").replace("k[", "v[")).collect()
+            }
             // Engines write it.
-            "expression" => Vec::new(),
-            _ => vec![shared(slot).to_owned()],
+            "result" => vec!["fn result(y: vec2<f32>, at: u32) -> f32 { return silu(y.x) * gelu(y.y); }\n".to_owned()],
+            _ => {
+                let of = |folder: &str| text(&format!("{folder}/{slot}"));
+                let shared = of("shared").or_else(|| of("sampling")).unwrap_or_else(|| panic!("slot {slot}"));
+                vec![shared.to_owned()]
+            }
         }
     }
 
     /// A kernel with choice `i` of each slot, and whether a slot has so many.
-    fn assembled(kernel: &str, i: usize) -> (String, bool) {
+    fn assembled(kernel: &str, i: usize, blocks: bool) -> (String, bool) {
         let (mut out, mut lines, mut more) = (String::new(), text(kernel).unwrap().lines(), false);
         while let Some(line) = lines.next() {
-            let texts = line.strip_prefix("// slot: ").map(choices).unwrap_or_default();
-            more |= i < texts.len();
-            if texts.is_empty() {
+            let Some(slot) = line.strip_prefix("// slot: ") else {
                 out.extend([line, "\n"]);
                 continue;
-            }
+            };
+            let texts = choices(slot, blocks);
+            more |= i < texts.len();
             out.push_str(&texts[i % texts.len()]);
             assert!(lines.any(|line| line == "// end slot"), "{kernel}: {line} has no end");
         }
@@ -148,10 +197,12 @@ mod tests {
     fn kernels_are_valid_as_they_stand_and_with_every_text_of_their_slots() {
         for (kernel, own) in TEXTS.iter().filter(|(name, _)| !name.contains('/')) {
             check(kernel, own);
-            let mut i = 0;
-            while let (text, true) = assembled(kernel, i) {
-                check(&format!("{kernel}, choice {i} of each slot"), &text);
-                i += 1;
+            for blocks in [true, false] {
+                let mut i = 0;
+                while let (text, true) = assembled(kernel, i, blocks) {
+                    check(&format!("{kernel}, choice {i} of each slot, blocks: {blocks}"), &text);
+                    i += 1;
+                }
             }
         }
     }

@@ -18,31 +18,31 @@ struct Params {
 
 const NONE: u32 = 0xffffffffu;
 
-// Stores 16 bits; `at` counts halves of words.
-fn put16(at: u32, bits: u32) {
-  let shift = (at & 1u) * 16u;
-  atomicAnd(&k[at >> 1u], ~(0xffffu << shift));
-  atomicOr(&k[at >> 1u], (bits & 0xffffu) << shift);
-}
-
 // slot: places
 fn place_of(seq: u32, group: u32, position: u32, places: u32) -> u32 { return min(position, places); }
 fn cache_row(heads: u32, places: u32, head: u32, place: u32) -> u32 { return place * heads + head; }
 // end slot
 
-// slot: encode
-const UNIT: u32 = 1u;
-fn encode(row: u32, unit: u32, x: u32) { atomicStore(&k[row * p.dim + unit], act[x]); }
+// slot: f16
+fn f16_bits(value: u32) -> u32 { return value; }
 // end slot
+
+// slot: encode_0
+const UNIT_0: u32 = 1u;
+fn encode_0(unit: u32, x: u32) { atomicStore(&k[unit], source(x)); }
+// end slot
+
+// The bits of a value that is written.
+fn source(at: u32) -> u32 { return act[at]; }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let unit = g.x * 64u + t;
-  if (g.y >= min(step[p.rows_from], p.rows) || unit * UNIT >= p.cols) { return; }
+  if (g.y >= min(step[p.rows_from], p.rows) || unit * UNIT_0 >= p.cols) { return; }
   let row = p.positions + 3u * g.y;
   let place = place_of(act[row + 2u], p.layers, act[row + 1u], p.places);
   if (place == NONE) { return; }
-  let head = unit * UNIT / p.dim;
-  let inside = unit - head * (p.dim / UNIT);
-  encode(cache_row(p.heads, p.places, head, place), inside, p.x + g.y * p.cols + unit * UNIT);
+  let units = p.dim / UNIT_0;
+  let at = cache_row(p.heads, p.places, unit / units, place) * units + unit % units;
+  encode_0(at, p.x + g.y * p.cols + unit * UNIT_0);
 }

@@ -1,18 +1,24 @@
 // x w^T + bias for many rows of activations in Q8_A, for a piece of w. Grid: a workgroup per panel in x and per 32
 // rows in y. A thread has one column and 4 rows; codes and activations of STEP groups at a time come through workgroup
 // memory.
+struct Matrix {
+  out: u32,   // word offset of the result
+  cols: u32,  // columns of the result
+  first: u32, // the column that the piece begins with
+  n: u32,     // columns that the piece has
+  panel: u32, // words of a panel
+  plane: u32, // words of a row in the first plane
+  bias: u32,  // offset of the bias in `small`, or NONE
+  begin: u32, // first word of the piece
+}
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
+  k: u32,         // values of a row of activations
   x: u32,         // word offset of the activations
-  out: u32,       // word offset of the result
-  cols: u32,      // columns of the result: words from row to row
-  first: u32,     // the column that the piece begins with
-  n: u32,         // columns that the piece has
-  groups: u32,    // groups of 32 values in a row
-  panel: u32,     // words of a panel
-  plane: u32,     // words of a row in the first plane
-  bias: u32,      // offset of the bias in `small`, or NONE
+  pad: array<vec4<u32>, 2>,
+  inputs: array<vec4<u32>, 4>, // other operands of the map after the products, in `act`
+  m_0: Matrix,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -35,7 +41,14 @@ fn add_group(halves: bool, mins: bool, acc: f32, s: Scales, products: vec2<i32>,
   return fma(s.s * f32(products.x + products.y), d, acc);
 }
 // end slot
-fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * 32u]; }
+// slot: math
+// end slot
+
+// slot: result
+fn result(y: vec2<f32>, at: u32) -> f32 { return y.x; }
+// end slot
+
+fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.m_0.plane + word) * 32u]; }
 // slot: block
 const HALVES_0: bool = false;
 const MINS_0: bool = false;
@@ -67,19 +80,20 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   let row = id.y * 32u;
   if (row >= rows) { return; }
   let lane = t % 32u;
-  let base = id.x * p.panel + lane;
+  let groups = p.k / 32u;
+  let base = id.x * p.m_0.panel + lane;
   let r = t / 32u * 4u;
   // This thread loads a word of weights of its column, and a word of activations of row `xr`. Rows after the last are
   // copies of it.
   let j = t / 32u;
   let xr = t / 8u;
   let xj = t % 8u;
-  let x = p.x + min(row + xr, rows - 1u) * p.groups * 10u;
+  let x = p.x + min(row + xr, rows - 1u) * groups * 10u;
   var sum = vec4<f32>();
   for (var segment = 0u; segment < 8u; segment++) {
-    let end = (segment + 1u) * p.groups / 8u;
+    let end = (segment + 1u) * groups / 8u;
     var acc = vec4<f32>();
-    for (var g = segment * p.groups / 8u; g < end; g += STEP) {
+    for (var g = segment * groups / 8u; g < end; g += STEP) {
       let count = min(STEP, end - g);
       workgroupBarrier();
       for (var i = 0u; i < count; i++) {
@@ -121,9 +135,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
     sum += acc;
   }
   let col = id.x * 32u + lane;
-  if (col >= p.n) { return; }
-  if (p.bias != NONE) { sum += vec4(small[p.bias + p.first + col]); }
+  if (col >= p.m_0.n) { return; }
+  if (p.m_0.bias != NONE) { sum += vec4(small[p.m_0.bias + p.m_0.first + col]); }
   for (var i = 0u; i < 4u; i++) {
-    if (row + r + i < rows) { act[p.out + (row + r + i) * p.cols + p.first + col] = bitcast<u32>(sum[i]); }
+    let at = (row + r + i) * p.m_0.cols + p.m_0.first + col;
+    if (row + r + i < rows) { act[p.m_0.out + at] = bitcast<u32>(result(vec2(sum[i], 0.0), at)); }
   }
 }

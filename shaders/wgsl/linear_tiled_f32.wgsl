@@ -1,18 +1,23 @@
 // x w^T + bias for many rows of activations in f32, for a piece of w. Grid: a workgroup per panel in x and per 32 rows
 // in y. A thread has one column and 4 rows; blocks of 32 values come through workgroup memory.
+struct Matrix {
+  out: u32,   // word offset of the result
+  cols: u32,  // columns of the result
+  first: u32, // the column that the piece begins with
+  n: u32,     // columns that the piece has
+  panel: u32, // words of a panel
+  plane: u32, // words of a row in the first plane
+  bias: u32,  // offset of the bias in `small`, or NONE
+  begin: u32, // first word of the piece
+}
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
+  k: u32,         // values of a row of activations
   x: u32,         // word offset of the activations
-  out: u32,       // word offset of the result
-  cols: u32,      // columns of the result: words from row to row
-  first: u32,     // the column that the piece begins with
-  n: u32,         // columns that the piece has
-  k: u32,         // values in a row
-  panel: u32,     // words of a panel
-  plane: u32,     // words of a row in the first plane
-  bias: u32,      // offset of the bias in `small`, or NONE
-  begin: u32,     // first word of the piece
+  pad: array<vec4<u32>, 2>,
+  inputs: array<vec4<u32>, 4>, // other operands of the map after the products, in `act`
+  m_0: Matrix,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -26,7 +31,14 @@ const LINE: u32 = 36u; // words from line to line of the rows' activations, so t
 // slot: rows
 fn true_rows() -> u32 { return p.rows; }
 // end slot
-fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.plane + word) * STRIDE]; }
+// slot: math
+// end slot
+
+// slot: result
+fn result(y: vec2<f32>, at: u32) -> f32 { return y.x; }
+// end slot
+
+fn w_0(base: u32, plane: u32, word: u32) -> u32 { return w0[base + (plane * p.m_0.plane + word) * STRIDE]; }
 // slot: floats
 fn values_0(base: u32, i4: u32) -> vec4<f32> { return vec4(f32(w_0(base, 0u, i4))); }
 // end slot
@@ -40,7 +52,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
   let row = id.y * 32u;
   if (row >= rows) { return; }
   let lane = t % 32u;
-  let base = p.begin + id.x * p.panel + lane % STRIDE;
+  let base = p.m_0.begin + id.x * p.m_0.panel + lane % STRIDE;
   let r = t / 32u * 4u;
   let quads = (p.k + 3u) / 4u;
   let blocks = (p.k + 31u) / 32u;
@@ -72,9 +84,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
     sum += acc;
   }
   let col = id.x * 32u + lane;
-  if (col >= p.n) { return; }
-  if (p.bias != NONE) { sum += vec4(small[p.bias + p.first + col]); }
+  if (col >= p.m_0.n) { return; }
+  if (p.m_0.bias != NONE) { sum += vec4(small[p.m_0.bias + p.m_0.first + col]); }
   for (var i = 0u; i < 4u; i++) {
-    if (row + r + i < rows) { act[p.out + (row + r + i) * p.cols + p.first + col] = bitcast<u32>(sum[i]); }
+    let at = (row + r + i) * p.m_0.cols + p.m_0.first + col;
+    if (row + r + i < rows) { act[p.m_0.out + at] = bitcast<u32>(result(vec2(sum[i], 0.0), at)); }
   }
 }

@@ -1,5 +1,4 @@
-// Rows of f32 in Q8_A: of each 32 values, 32 signed bytes, their scale d and their sum. Grid: a workgroup per 8 groups
-// in x and per row in y. A thread has 4 values.
+// Rows of f32 in Q8_A. Grid: a workgroup per 8 groups in x and per row in y. A thread has 4 values.
 struct Params {
   rows: u32,      // most rows
   rows_from: u32, // word of the step that has their number, or NONE
@@ -15,12 +14,15 @@ struct Params {
 fn true_rows() -> u32 { return p.rows; }
 // end slot
 
+// slot: encode
+fn largest4(bits: vec4<u32>) -> u32 { return bits.x; }
+fn scale_of(most: u32) -> u32 { return most; }
+fn codes4(bits: vec4<u32>, most: u32) -> u32 { return bits.x; }
+fn sum4(codes: u32) -> i32 { return i32(codes); }
+// end slot
+
 var<workgroup> largest: array<u32, 64>;
 var<workgroup> sums: array<i32, 64>;
-
-const INFINITY: u32 = 0x7f800000u; // bits; a NaN is above
-// Bits of the least value by which 127 can be divided; a driver may assume that there is no infinity.
-const LEAST: u32 = 0x02fe0001u;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t: u32) {
@@ -33,29 +35,20 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) t
     let at = p.x + (row * p.groups + group) * 32u + t % 8u * 4u;
     bits = vec4(act[at], act[at + 1u], act[at + 2u], act[at + 3u]);
   }
-  let size = bits & vec4(0x7fffffffu);
-  largest[t] = max(max(size.x, size.y), max(size.z, size.w));
+  largest[t] = largest4(bits);
   workgroupBarrier();
   var most = 0u;
   for (var i = 0u; i < 8u; i++) { most = max(most, largest[first + i]); }
-  var q = vec4<i32>();
-  var d = 0u;
-  if (most >= INFINITY) {
-    d = 0x7fc00000u;
-  } else if (most >= LEAST) {
-    q = clamp(vec4<i32>(round(bitcast<vec4<f32>>(bits) * (127.0 / bitcast<f32>(most)))), vec4(-127), vec4(127));
-    d = bitcast<u32>(bitcast<f32>(most) / 127.0);
-  }
-  sums[t] = q.x + q.y + q.z + q.w;
+  let codes = codes4(bits, most);
+  sums[t] = sum4(codes);
   workgroupBarrier();
   if (!inside) { return; }
   let out = p.out + (row * p.groups + group) * 10u;
-  let b = bitcast<vec4<u32>>(q) & vec4(255u);
-  act[out + t % 8u] = b.x | (b.y << 8u) | (b.z << 16u) | (b.w << 24u);
+  act[out + t % 8u] = codes;
   if (t == first) {
     var sum = 0;
     for (var i = 0u; i < 8u; i++) { sum += sums[first + i]; }
-    act[out + 8u] = d;
+    act[out + 8u] = scale_of(most);
     act[out + 9u] = bitcast<u32>(sum);
   }
 }

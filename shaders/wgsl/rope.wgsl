@@ -1,6 +1,5 @@
 // Pairs of values of each head turn by position times frequency. Grid: blocks of 64 pairs or other values, rows; a thread a
-// pair, or a value that does not turn. Cosine and sine come from tables that were computed in f64: of the lowest 11 bits of
-// the position (with the magnitude), of the next 11, and of the highest 10; angles are joined by the addition rule.
+// pair, or a value that does not turn.
 struct Params {
   rows: u32,
   rows_from: u32,
@@ -18,9 +17,10 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> act: array<u32>;
 @group(0) @binding(4) var<storage, read> w0: array<vec2<f32>>; // cosine and sine, for each position the pairs of a head
 
-fn joined(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
-  return vec2<f32>(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y);
-}
+// slot: turn
+fn turned(pair: vec2<f32>, by: vec2<f32>) -> vec2<f32> { return pair * by; }
+fn angle(position: u32, i: u32) -> vec2<f32> { return w0[position * p.pairs + i]; }
+// end slot
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t: u32) {
@@ -33,15 +33,9 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     act[p.out + at + p.pairs + i] = act[p.x + at + p.pairs + i];
     return;
   }
-  let position = act[p.positions + 3u * g.y + 1u];
-  var turn = w0[(position & 2047u) * p.pairs + i];
-  let middle = (position >> 11u) & 2047u;
-  if (middle != 0u) { turn = joined(turn, w0[(2048u + middle) * p.pairs + i]); }
-  let high = position >> 22u;
-  if (high != 0u) { turn = joined(turn, w0[(4096u + high) * p.pairs + i]); }
   let first = at + i * p.stride;
-  let a = bitcast<f32>(act[p.x + first]);
-  let b = bitcast<f32>(act[p.x + first + p.apart]);
-  act[p.out + first] = bitcast<u32>(a * turn.x - b * turn.y);
-  act[p.out + first + p.apart] = bitcast<u32>(b * turn.x + a * turn.y);
+  let pair = vec2(bitcast<f32>(act[p.x + first]), bitcast<f32>(act[p.x + first + p.apart]));
+  let y = turned(pair, angle(act[p.positions + 3u * g.y + 1u], i));
+  act[p.out + first] = bitcast<u32>(y.x);
+  act[p.out + first + p.apart] = bitcast<u32>(y.y);
 }

@@ -84,7 +84,7 @@ impl Wgpu {
         let (pipelines, tables) = (Pipelines::default(), Tables::default());
         let (check, piece) = (String::new(), caps.binding);
         let mut engine = Wgpu { caps, registry: registry(options), budget, device, pipelines, tables, check, piece };
-        let left_out = self_check::left_out(&engine)?;
+        let left_out = kernels::with_regions(&self_check::left_out(&engine)?);
         let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
         engine.registry = registry(&options);
         kernels::serve_all_rows(&mut engine.registry.kernels, &left_out);

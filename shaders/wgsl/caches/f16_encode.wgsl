@@ -1,2 +1,2 @@
-const UNIT: u32 = 1u;
-fn encode(row: u32, unit: u32, x: u32) { put16(row * p.dim + unit, f16_bits(act[x])); }
+const UNIT_0: u32 = 1u;
+fn encode_0(unit: u32, x: u32) { put16_0(unit, f16_bits(source(x))); }

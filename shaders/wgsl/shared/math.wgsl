@@ -65,3 +65,7 @@ fn tanh_f32(x: f32) -> f32 {
   let far = 1.0 - 2.0 / (exp_f32(2.0 * t) + 1.0);
   return select(far, -far, x < 0.0);
 }
+
+fn silu(x: f32) -> f32 { return x / (1.0 + exp_f32(-x)); }
+
+fn gelu(x: f32) -> f32 { return 0.5 * x * (1.0 + tanh_f32(0.7978845608 * (x + 0.044715 * x * x * x))); }

@@ -27,6 +27,13 @@ pub(super) fn reader(dtype: DType) -> Result<&'static str, String> {
     Ok(inkstone_shaders::wgsl::text(read).unwrap_or_default())
 }
 
+/// The values that a thread encodes, and the functions by which a shader writes them to the state that is bound as `k`.
+pub(super) fn writer(dtype: DType) -> Result<(usize, String), String> {
+    let (_, unit, encode, _) = *format(dtype)?;
+    let texts = [encode, "shared/put16"].into_iter().filter_map(inkstone_shaders::wgsl::text);
+    Ok((unit, texts.collect()))
+}
+
 /// The rows of a place of a cache, and its places.
 pub(super) fn lies(cache: &Type, bucket: &Sizes) -> Cache {
     Cache::of(cache, cache.rows.at(bucket))
@@ -42,15 +49,12 @@ pub(super) fn history_write(call: &Call) -> Result<Vec<Dispatch>, String> {
 
 pub(super) fn kv_write(call: &Call) -> Result<Vec<Dispatch>, String> {
     let [cache, x, rows] = [&call.ins[0], &call.ins[1], &call.ins[2]];
-    let (dtype, unit, encode, _) = *format(cache.ty.dtype)?;
     let Cache { heads, slots } = lies(&cache.ty, &call.bucket);
     let words = [x.at()?, rows.at()?, word(x.ty.cols)?, word(heads)?, word(cache.ty.cols)?, word(slots)?, group(cache)];
-    let text = inkstone_shaders::wgsl::text(encode).unwrap_or_default().to_owned();
-    let halves =
-        if matches!(dtype, DType::F16 | DType::Q8_0) { inkstone_shaders::wgsl::text("shared/f16") } else { None };
-    let shader = Shader::named("kv_write").file("places", "shared/places");
-    let shader = shader.slot("encode", text + halves.unwrap_or_default());
+    let (unit, encode) = writer(cache.ty.dtype)?;
+    let shader = Shader::named("kv_write").file("places", "shared/places").file("f16", "shared/f16");
     let grid = [blocks(x.ty.cols / unit, 64)?, groups(call.rows() as usize)?, 1];
+    let shader = shader.slot("encode_0", encode);
     one(Dispatch::new(shader, call.parameters(&words), grid).states(Some(cache.state()?), None))
 }
 

@@ -48,6 +48,6 @@ pub(super) fn refuses_quantize(query: &Query, _caps: &Caps) -> Option<String> {
 pub(super) fn quantize(call: &Call) -> Result<Vec<Dispatch>, String> {
     let [x, out] = [&call.ins[0], &call.outs[0]];
     let parameters = call.parameters(&[x.at()?, out.at()?, word(x.ty.cols / 32)?]);
-    let shader = Shader::named("quantize").file("rows", "shared/rows");
+    let shader = Shader::named("quantize").file("rows", "shared/rows").file("encode", "shared/encode");
     one(Dispatch::new(shader, parameters, [blocks(x.ty.cols, 256)?, groups(call.rows() as usize)?, 1]))
 }

@@ -7,33 +7,58 @@ use inkstone_tensor::Op;
 use inkstone_tensor::ops::{Expr, Term};
 
 /// The most operands.
-const INPUTS: usize = 16;
+pub(super) const INPUTS: usize = 16;
+
+/// The first words of the operands that are among the activations.
+pub(super) type Inputs = [u32; INPUTS];
+
+/// An operand of an expression.
+#[derive(Clone, Copy)]
+pub(super) enum Input {
+    /// Among the activations, from this word on.
+    At(u32),
+    /// The result of a product of the same dispatch, by its number.
+    Product(usize),
+}
 
 pub(super) fn map(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Op::Map(op) = call.op else { return Err(other(call)) };
-    if call.ins.len() > INPUTS {
-        return Err(format!("{} operands, allowed: {INPUTS}", call.ins.len()));
-    }
     let (out, cols) = (&call.outs[0], call.outs[0].ty.cols);
+    let inputs = call.ins.iter().map(|x| Ok(Input::At(x.at()?))).collect::<Result<Vec<_>, String>>()?;
+    let (shader, inputs) = ending(Shader::named("map").file("rows", "shared/rows"), Some(&result(&op.0, &inputs)?));
     let mut words = vec![out.at()?, word(cols)?];
-    for x in &call.ins {
-        words.push(x.at()?);
-    }
-    words.resize(2 + INPUTS, 0);
-    let shader = Shader::named("map").file("rows", "shared/rows").file("math", "shared/math");
-    let shader = shader.slot("expression", text(&op.0));
+    words.extend(inputs);
     one(Dispatch::new(shader, call.parameters(&words), [blocks(cols, 256)?, groups(call.rows() as usize)?, 1]))
 }
 
-/// The function of an expression. Each term has a name of its own, so that every one rounds.
-fn text(expr: &Expr) -> String {
+/// A shader with the texts of an expression, if there is one, and the operands of this.
+pub(super) fn ending(shader: Shader, map: Option<&(String, Inputs)>) -> (Shader, Inputs) {
+    match map {
+        Some((text, inputs)) => (shader.file("math", "shared/math").slot("result", text.clone()), *inputs),
+        None => (shader, [0; INPUTS]),
+    }
+}
+
+/// The function of an expression, and its operands. Each term has a name of its own, so that every one rounds.
+pub(super) fn result(expr: &Expr, from: &[Input]) -> Result<(String, Inputs), String> {
+    let mut inputs = [0; INPUTS];
+    if from.len() > INPUTS {
+        return Err(format!("{} operands, allowed: {INPUTS}", from.len()));
+    }
+    for (place, input) in inputs.iter_mut().zip(from) {
+        if let Input::At(word) = input {
+            *place = *word;
+        }
+    }
+    let of = |axis: usize| ["x", "y", "z", "w"][axis % 4];
     let (mut body, mut stack) = (String::new(), Vec::new());
     for (i, term) in expr.0.iter().enumerate() {
         let mut pop = || stack.pop().unwrap_or_else(|| "0.0".to_owned());
         let value = match term {
-            Term::In(n) => {
-                format!("bitcast<f32>(act[p.inputs[{}].{} + at])", n / 4, ["x", "y", "z", "w"][usize::from(n % 4)])
-            }
+            Term::In(n) => match from.get(usize::from(*n)) {
+                Some(Input::Product(product)) => format!("y.{}", of(*product)),
+                _ => format!("bitcast<f32>(act[p.inputs[{}].{} + at])", n / 4, of(usize::from(*n))),
+            },
             Term::Add => {
                 let (b, a) = (pop(), pop());
                 format!("{a} + {b}")
@@ -48,5 +73,6 @@ fn text(expr: &Expr) -> String {
         body += &format!("  let t{i} = {value};\n");
         stack.push(format!("t{i}"));
     }
-    format!("fn value(at: u32) -> f32 {{\n{body}  return {};\n}}\n", stack.pop().unwrap_or_else(|| "0.0".to_owned()))
+    let last = stack.pop().unwrap_or_else(|| "0.0".to_owned());
+    Ok((format!("fn result(y: vec2<f32>, at: u32) -> f32 {{\n{body}  return {last};\n}}\n"), inputs))
 }

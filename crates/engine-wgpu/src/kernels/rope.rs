@@ -14,19 +14,27 @@ pub(super) fn rope(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Op::Rope(op) = call.op else { return Err(other(call)) };
     let [x, rows, out] = [&call.ins[0], &call.ins[1], &call.outs[0]];
     let (cols, dim, pairs) = (x.ty.cols, op.head_dim, op.frequencies.len());
-    let (stride, apart) = match op.pairs {
-        Pairs::Neighbours => (2, 1),
-        Pairs::Halves => (1, pairs),
-    };
-    let words = [cols, dim, pairs, stride, apart].map(word);
-    let [cols_word, dim_word, pairs_word, stride, apart] = words;
-    let parameters =
-        call.parameters(&[x.at()?, out.at()?, rows.at()?, cols_word?, dim_word?, pairs_word?, stride?, apart?]);
+    let [pairs_word, stride, apart] = turns(op)?;
+    let words = [x.at()?, out.at()?, rows.at()?, word(cols)?, word(dim)?, pairs_word, stride, apart];
     let threads = cols / dim.max(1) * (dim - pairs);
     let grid = [blocks(threads, 64)?, groups(call.rows() as usize)?, 1];
+    let shader = Shader::named("rope").file("turn", "shared/turn");
+    one(Dispatch::new(shader, call.parameters(&words), grid).reading(angles(op)))
+}
+
+/// The pairs of a head that turn, how far they are from pair to pair, and how far the values of a pair.
+pub(super) fn turns(op: &Rope) -> Result<[u32; 3], String> {
+    let pairs = word(op.frequencies.len())?;
+    Ok(match op.pairs {
+        Pairs::Neighbours => [pairs, 2, 1],
+        Pairs::Halves => [pairs, 1, pairs],
+    })
+}
+
+/// The table of cosines and sines.
+pub(super) fn angles(op: &Rope) -> Source {
     let copy = op.clone();
-    let source = Source::table(op_key(op), move || table(&copy));
-    one(Dispatch::new(Shader::named("rope"), parameters, grid).reading(source))
+    Source::table(op_key(op), move || table(&copy))
 }
 
 /// Differs where tables differ.

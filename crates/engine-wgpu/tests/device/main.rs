@@ -61,14 +61,14 @@ mod wgpu {
     /// Mistakes in kernels and in the host.
     const PLANTED: &[Planted] = &[
         ("a barrier is missing", |f| {
-            replace(f, "  workgroupBarrier();\n  let row = segment;", "  let row = segment;");
+            replace(f, "  workgroupBarrier();\n  let row = t / 32u;", "  let row = t / 32u;");
             replace(f, "  for (var i = 0u; i < 8u; i++) { sum +=", "  for (var i = 7u; i < 8u; i++) { sum +=");
         }),
-        ("segments are cut by rows", |f| replace(f, "segment * p.groups / 8u", "segment * (p.groups + p.rows) / 8u")),
+        ("segments are cut by rows", |f| replace(f, "segment * groups / 8u", "segment * (groups + p.rows) / 8u")),
         ("a page border is misread", |f| {
             replace(f, "position % page;", "min(position % page + 1u, page - 1u);");
         }),
-        ("the end of a row of floats is not cut off", |f| replace(f, "if (i + 4u <= p.k)", "if (i <= p.k)")),
+        ("the end of a row of floats is not cut off", |f| replace(f, "if (i * 4u + 3u < p.k)", "if (i * 4u < p.k)")),
         ("a bound of zero in sampling", |f| replace(f, "override BOUND: f32 = 1.0;", "override BOUND: f32 = 0.0;")),
         ("parameters of the dispatch before", |f| f.host = Some(Mistake::Parameters)),
         ("operands begin a word late", |f| f.host = Some(Mistake::Offset)),

@@ -1,6 +1,6 @@
 //! Draws of the kernel against the definition: the same token or status, or `HOST`.
 
-use crate::rows::{Case, EDGES, ORDINARY, OTHER, Random, case, edge};
+use crate::rows::{Case, EDGES, KINDS, ORDINARY, OTHER, Random, case, edge};
 use inkstone_compute::{
     Arg, Bindings, Buffer, Cut, Engine, Exec, Grid, Interface, Plan, Port, Region, StateSlot, Step, Tiling, Usage,
 };
@@ -18,21 +18,6 @@ const PAGES: usize = 2048;
 /// Rows of a step.
 const ROWS_OF_A_STEP: usize = 32;
 const VOCABULARIES: [usize; 8] = [5, 97, 256, 700, 1000, 3000, 4001, 32_000];
-const KINDS: [&str; 12] = [
-    "greedy",
-    "greedy, edits",
-    "temperature",
-    "top-k",
-    "large top-k",
-    "top-p",
-    "min-p",
-    "top-k, top-p, min-p",
-    "penalties",
-    "edits",
-    "everything",
-    "wild",
-];
-
 /// A plan of one draw on an engine, for rows of so many tokens.
 pub struct Bench<'e> {
     engine: &'e Wgpu,
@@ -84,7 +69,8 @@ impl<'e> Bench<'e> {
         let mut step = StepBuffer::with_capacity(PAGE, cases.len(), PAGES, 1 << 21);
         let (mut history, mut rows, mut next) = (vec![u32::MAX; PAGES * PAGE], Vec::new(), 0);
         for (slot, case) in cases.iter().enumerate() {
-            let pages: Vec<u32> = (0..case.history.len().div_ceil(PAGE)).map(|i| (PAGES - 1 - next - i) as u32).collect();
+            let pages: Vec<u32> =
+                (0..case.history.len().div_ceil(PAGE)).map(|i| (PAGES - 1 - next - i) as u32).collect();
             next += pages.len();
             for (i, token) in case.history.iter().enumerate() {
                 history[pages[i / PAGE] as usize * PAGE + i % PAGE] = *token;
