@@ -113,8 +113,8 @@ mod wgpu {
             drop(buffers);
             Ok::<_, Error>(engine.allocations())
         };
-        let count = all(0).unwrap();
-        assert!(count > 3, "{count}");
+        let count = all(u64::MAX).unwrap();
+        assert!(count > 9, "{count}");
         for allocation in 1..=count {
             let error = all(allocation).unwrap_err();
             assert!(
