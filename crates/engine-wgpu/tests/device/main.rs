@@ -15,30 +15,6 @@ mod wgpu {
         EngineOptions::default().budget(2 << 30)
     }
 
-    fn passed(report: &Report) {
-        assert!(report.passed(), "{report}");
-        println!("{report}");
-    }
-
-    #[test]
-    #[ignore = "needs a driver: cargo xtask test wgpu"]
-    fn the_queue_keeps_its_promises() {
-        passed(&conformance::queue(&Wgpu::new(&options()).unwrap()));
-    }
-
-    #[test]
-    #[ignore = "needs a driver: cargo xtask test wgpu"]
-    fn kernels_compute_what_the_definitions_say() {
-        passed(&conformance::run(&Wgpu::new(&options()).unwrap()));
-    }
-
-    /// With the limits and features that every device has.
-    #[test]
-    #[ignore = "needs a driver: cargo xtask test wgpu"]
-    fn core_kernels_compute_what_the_definitions_say() {
-        passed(&conformance::run(&Wgpu::new(&options().isa("core")).unwrap()));
-    }
-
     #[test]
     #[ignore = "needs a driver: cargo xtask test wgpu"]
     fn draws_of_random_rows_are_those_of_the_definition_or_of_the_host() {
