@@ -81,6 +81,28 @@ mod wgpu {
         }
     }
 
+    /// The time of the host for a token of a model with the shapes of Llama 3.2 1B, on a device that does nothing. The file is
+    /// named by `INKSTONE_1B`.
+    #[test]
+    #[ignore = "a measurement: INKSTONE_1B=FILE"]
+    fn time_of_the_host_per_token() {
+        let Ok(file) = std::env::var("INKSTONE_1B") else { return };
+        let factory = |options: &EngineOptions| Ok(Arc::new(Wgpu::without_device(options)?) as _);
+        engines::register("wgpu without device", Arc::new(factory));
+        let options = ModelOptions::default().engine("wgpu without device").ctx(1024).budget(64 << 30);
+        let model = Model::open_with(file, &options).unwrap();
+        let mut stream = model.stream("Once upon a time", &greedy(700)).unwrap();
+        let mut take = |tokens: usize| {
+            while stream.ids().len() < tokens {
+                stream.next().expect("more text").unwrap();
+            }
+        };
+        take(100);
+        let begun = std::time::Instant::now();
+        take(600);
+        println!("{:.3} ms of the host per token", begun.elapsed().as_secs_f64() * 2.0);
+    }
+
     /// No memory, no shader and no submit more than a token needs.
     #[test]
     #[ignore = "needs a driver: cargo xtask test wgpu"]

@@ -21,6 +21,8 @@ pub(crate) struct Device {
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
     pub(crate) faults: Faults,
+    /// Whether it does nothing.
+    pub(crate) is_noop: bool,
     /// Allocations of memory so far.
     pub(crate) allocations: AtomicU64,
     none: OnceLock<[wgpu::Buffer; 3]>,
@@ -49,6 +51,12 @@ impl Device {
         Ok(Device::new(device, queue, required_limits, faults))
     }
 
+    /// A device that does nothing.
+    pub(crate) fn noop() -> Device {
+        let (device, queue) = wgpu::Device::noop(&DeviceDescriptor::default());
+        Device { is_noop: true, ..Device::new(device, queue, Limits::defaults(), Faults::default()) }
+    }
+
     fn new(wgpu: wgpu::Device, queue: wgpu::Queue, limits: Limits, faults: Faults) -> Device {
         let failure = Arc::new(Mutex::new(None));
         let first = |failure: &Mutex<Option<String>>, message: String| {
@@ -59,7 +67,17 @@ impl Device {
         let uncaptured = failure.clone();
         wgpu.on_uncaptured_error(Arc::new(move |error: wgpu::Error| first(&uncaptured, error.to_string())));
         let layouts = Layouts::new(&wgpu);
-        Device { wgpu, queue, limits, layouts, faults, allocations: AtomicU64::new(0), none: OnceLock::new(), failure }
+        Device {
+            wgpu,
+            queue,
+            limits,
+            layouts,
+            faults,
+            is_noop: false,
+            allocations: AtomicU64::new(0),
+            none: OnceLock::new(),
+            failure,
+        }
     }
 
     /// Buffers for bindings that a kernel does not use: one to read, and two to write.

@@ -57,33 +57,15 @@ impl Wgpu {
     /// # Errors
     /// Like [`Wgpu::new`].
     pub fn with_faults(options: &EngineOptions, faults: Faults) -> Result<Wgpu> {
-        let core = options.isa.as_deref() == Some("core");
-        if let Some(isa) = options.isa.clone().filter(|isa| !VARIANTS.contains(&isa.as_str())) {
-            return Err(Error::NoIsa { engine: Self::NAME.to_owned(), isa, known: VARIANTS.join(", ") });
-        }
-        if let Some(kernel) = options.kernels.iter().find(|k| k.entry.downcast_ref::<Entry>().is_none()) {
-            let (kernel, engine) = (kernel.name.to_owned(), Self::NAME.to_owned());
-            return Err(Error::KernelEntry { kernel, engine, expected: "an Entry" });
-        }
+        checked(options)?;
         let adapter = match options.auto {
             Some(weight_bytes) => adapters::automatic(weight_bytes)?,
             None => adapters::named(options.device.as_deref())?,
         };
-        let device = Arc::new(Device::open(&adapter, core, faults)?);
-        let mut caps = Caps::made_up(Self::NAME);
-        caps.memory = if options.budget > 0 { options.budget } else { adapters::memory(&adapter) };
-        caps.device = adapters::identity(&adapter);
-        caps.binding = adapters::binding(&device.limits);
-        caps.features = VARIANTS.to_vec();
-        caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
-        caps.logit_rows = vec![1, 8, 64];
-        caps.ahead = 3;
-        let registry =
-            |options: &EngineOptions| options.apply(Self::NAME, vec![PLANES32, Layout::FILE], kernels::table());
-        let budget = Budget::new(Self::NAME, caps.memory);
-        let (pipelines, tables) = (Pipelines::default(), Tables::default());
-        let (check, piece) = (String::new(), caps.binding);
-        let mut engine = Wgpu { caps, registry: registry(options), budget, device, pipelines, tables, check, piece };
+        let core = options.isa.as_deref() == Some("core");
+        let device = Device::open(&adapter, core, faults)?;
+        let mut engine = Wgpu::on(device, options, adapters::memory(&adapter));
+        engine.caps.device = adapters::identity(&adapter);
         let left_out = kernels::with_regions(&self_check::left_out(&engine)?);
         let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
         engine.registry = registry(&options);
@@ -93,6 +75,29 @@ impl Wgpu {
             engine.caps.device = format!("{}, without {}", engine.caps.device, left_out.join(", "));
         }
         Ok(engine)
+    }
+
+    /// The engine on a device that does nothing and gives zeros: for measurements of the host.
+    ///
+    /// # Errors
+    /// The options, like [`Wgpu::new`].
+    pub fn without_device(options: &EngineOptions) -> Result<Wgpu> {
+        checked(options)?;
+        Ok(Wgpu::on(Device::noop(), options, u64::MAX))
+    }
+
+    fn on(device: Device, options: &EngineOptions, memory: u64) -> Wgpu {
+        let mut caps = Caps::made_up(Self::NAME);
+        caps.memory = if options.budget > 0 { options.budget } else { memory };
+        caps.binding = adapters::binding(&device.limits);
+        caps.features = VARIANTS.to_vec();
+        caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+        caps.logit_rows = vec![1, 8, 64];
+        caps.ahead = 3;
+        let (registry, budget) = (registry(options), Budget::new(Self::NAME, caps.memory));
+        let (pipelines, tables, check) = Default::default();
+        let piece = caps.binding;
+        Wgpu { caps, registry, budget, device: Arc::new(device), pipelines, tables, check, piece }
     }
 
     /// The same engine, which stores matrices in pieces of at most so many bytes, as it does where bindings are small.
@@ -129,6 +134,24 @@ impl Wgpu {
     fn loading(&self) -> Loading<'_> {
         Loading { device: &self.device, budget: &self.budget, piece: self.piece }
     }
+}
+
+/// That the engine has what the options name.
+fn checked(options: &EngineOptions) -> Result<()> {
+    let engine = || Wgpu::NAME.to_owned();
+    if let Some(isa) = options.isa.clone().filter(|isa| !VARIANTS.contains(&isa.as_str())) {
+        return Err(Error::NoIsa { engine: engine(), isa, known: VARIANTS.join(", ") });
+    }
+    match options.kernels.iter().find(|kernel| kernel.entry.downcast_ref::<Entry>().is_none()) {
+        None => Ok(()),
+        Some(kernel) => {
+            Err(Error::KernelEntry { kernel: kernel.name.to_owned(), engine: engine(), expected: "an Entry" })
+        }
+    }
+}
+
+fn registry(options: &EngineOptions) -> Registry {
+    options.apply(Wgpu::NAME, vec![PLANES32, Layout::FILE], kernels::table())
 }
 
 impl fmt::Debug for Wgpu {
@@ -174,7 +197,7 @@ impl Engine for Wgpu {
         let Some(first) = plans.first() else { return Ok(()) };
         let outline = self.loading().outline(&first.interface.weights)?;
         self.pipelines.warm(&self.device, self.maker().shaders(plans, &outline)?, progress)?;
-        self_check::of_plans(self, plans)
+        if self.device.is_noop { Ok(()) } else { self_check::of_plans(self, plans) }
     }
 
     fn load(&self, source: &dyn WeightSource, weights: &[WeightSlot], progress: &dyn Progress) -> Result<Weights> {
