@@ -7,12 +7,14 @@ use crate::faults::Faults;
 use crate::memory;
 use inkstone_compute::{Error, Result};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use wgpu::{Adapter, DeviceDescriptor, Features, Limits};
 
-/// How long the host waits for work. A driver that loses a device can drop what would tell that the work is over.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+/// How long the host waits for work before it looks whether the device is still there, and how often. A driver that loses a
+/// device can forget to tell that its work is over; a driver that computes on the CPU may take minutes for a long prompt.
+const PATIENCE: Duration = Duration::from_secs(1);
+const ROUNDS: usize = 3600;
 
 /// An open device, and all that is made once for it.
 pub(crate) struct Device {
@@ -20,6 +22,8 @@ pub(crate) struct Device {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: Limits,
     pub(crate) layouts: Layouts,
+    /// Held while work is submitted or written: all queues are one line, because plans share arenas and states.
+    line: Mutex<()>,
     pub(crate) faults: Faults,
     /// Whether it does nothing.
     pub(crate) is_noop: bool,
@@ -72,6 +76,7 @@ impl Device {
             queue,
             limits,
             layouts,
+            line: Mutex::default(),
             faults,
             is_noop: false,
             allocations: AtomicU64::new(0),
@@ -93,6 +98,11 @@ impl Device {
         Ok(self.none.get_or_init(|| made).each_ref())
     }
 
+    /// Keeps other queues from submitting and writing.
+    pub(crate) fn line(&self) -> MutexGuard<'_, ()> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// That the device is there.
     ///
     /// # Errors
@@ -109,9 +119,17 @@ impl Device {
     /// # Errors
     /// [`Error::DeviceLost`], also if it takes longer than any step may.
     pub(crate) fn wait(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
-        let poll = self.wgpu.poll(wgpu::PollType::Wait { submission_index: submission, timeout: Some(DEADLINE) });
-        self.check()?;
-        poll.map(drop).map_err(|error| lost(error.to_string()))
+        for _ in 0..ROUNDS {
+            let wait = wgpu::PollType::Wait { submission_index: submission.clone(), timeout: Some(PATIENCE) };
+            let poll = self.wgpu.poll(wait);
+            self.check()?;
+            match poll {
+                Ok(_) => return Ok(()),
+                Err(wgpu::PollError::Timeout) => {}
+                Err(error) => return Err(lost(error.to_string())),
+            }
+        }
+        Err(lost(format!("a step took more than {ROUNDS} seconds")))
     }
 
     /// Runs `make`, and gives the error of the device instead if it made one.

@@ -98,6 +98,8 @@ impl Queue for WgpuQueue {
             bytes += words(own(&range.buffer, &self.budget)?, range).1;
         }
         self.device.check()?;
+        let device = self.device.clone();
+        let _line = device.line();
         program.check_step()?;
         let early = self.device.faults.has(Mistake::EarlyCopy);
         let mut encoder = match early {
@@ -175,6 +177,7 @@ impl Queue for WgpuQueue {
         dst.check(offset, bytes.len())?;
         let memory = own(dst, &self.budget)?;
         self.device.check()?;
+        let _line = self.device.line();
         memory.note(offset, bytes);
         let end = offset + bytes.len() as u64;
         if offset.is_multiple_of(4) && end.is_multiple_of(4) {
