@@ -1,4 +1,4 @@
-// What comes before attention: perhaps norms of the heads of q and k, their rotations, and the writes of keys and values to
+// The steps before attention: perhaps norms of the heads of q and k, their rotations, and the writes of keys and values to
 // their caches. Grid: heads of q, then rows of the cache of keys a place, then those of values; rows. A workgroup such a line.
 struct Params {
   rows: u32,
