@@ -59,6 +59,14 @@ fn k_at(row: u32, i: u32) -> f32 { return bitcast<f32>(k[row * p.k_cols + i]); }
 fn v_at(row: u32, i: u32) -> f32 { return bitcast<f32>(v[row * p.v_cols + i]); }
 // end slot
 
+// The weight of a score. By bits, because a driver may assume that there is no NaN and no infinity: a score that is one makes
+// the result NaN, which ends its sequence.
+fn weight_of(score: f32, largest: f32) -> f32 {
+  let bits = bitcast<u32>(score);
+  if (bits == 0x7f800000u || (bits & 0x7fffffffu) > 0x7f800000u) { return bitcast<f32>(bits | 0x7fc00000u); }
+  return exp_f32(score - largest);
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let row = g.z;
@@ -110,7 +118,7 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     let shrink = exp_f32(m - largest);
     m = largest;
     workgroupBarrier();
-    scores[t] = select(exp_f32(score - m), 0.0, place == NONE);
+    scores[t] = select(weight_of(score, m), 0.0, place == NONE);
     workgroupBarrier();
     var weights = 0.0;
     for (var j = 0u; j < BLOCK; j++) { weights += scores[j]; }

@@ -2,8 +2,8 @@
 //! that compute on the CPU.
 
 mod wgpu {
+    use inkstone::compute::EngineOptions;
     use inkstone::compute::conformance::{Counts, Delayed};
-    use inkstone::compute::{Engine, EngineOptions};
     use inkstone::kvcache::Format;
     use inkstone::tensor::ErrorKind;
     use inkstone::{Error, FinishReason, Model, ModelOptions, Options, engines};

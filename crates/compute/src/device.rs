@@ -18,7 +18,7 @@ pub struct DeviceInfo {
     pub memory_known: bool,
     /// The most bytes of a buffer that a kernel reaches; `None` if there is no such limit.
     pub binding: Option<u64>,
-    /// What kernels can use: instruction sets, sizes of subgroups.
+    /// Features for kernels: instruction sets, sizes of subgroups.
     pub features: Vec<String>,
     /// The variant of kernels that is used.
     pub variant: String,

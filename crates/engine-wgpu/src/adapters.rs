@@ -122,7 +122,7 @@ pub(crate) fn told_memory(adapter: &Adapter) -> Option<u64> {
     Some(if shared { largest.min(available_memory()) } else { largest })
 }
 
-/// The memory that an engine may use on an adapter: what it tells, less a sixteenth for the driver.
+/// The memory that an engine may use on an adapter: its own figure, less a sixteenth for the driver.
 pub(crate) fn memory(adapter: &Adapter) -> u64 {
     told_memory(adapter).map_or(UNKNOWN, |bytes| bytes - bytes / 16)
 }

@@ -60,13 +60,13 @@ pub struct Dispatch {
     pub parameters: Vec<u32>,
     /// Its workgroups.
     pub groups: [u32; 3],
-    /// What is bound as `w0`, `w1` and `w2`.
+    /// The buffers that are bound as `w0`, `w1` and `w2`.
     pub weights: [Source; 3],
     /// The states that are bound as `k` and `v`.
     pub states: [Option<u32>; 2],
 }
 
-/// A buffer that a shader reads besides the activations.
+/// A buffer that a shader reads in addition to the activations.
 #[derive(Clone, Debug, Default)]
 pub enum Source {
     /// Nothing.
@@ -201,7 +201,7 @@ impl Call<'_> {
         [self.rows(), from]
     }
 
-    /// The words from here on: those of [`Call::rows_words`], then these.
+    /// The words of [`Call::rows_words`], then these.
     pub fn parameters(&self, words: &[u32]) -> Vec<u32> {
         self.rows_words().into_iter().chain(words.iter().copied()).collect()
     }

@@ -1,4 +1,4 @@
-//! The device: how it is opened, what it can do, and whether it is still there.
+//! The device: how it is opened, its limits, and whether it is still there.
 
 use crate::Wgpu;
 use crate::adapters::none;

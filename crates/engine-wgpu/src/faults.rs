@@ -1,5 +1,5 @@
-//! Faults that tests plant: those of drivers and devices, which no driver shows on request, and mistakes of kernels and of the
-//! host, for checks that must find them.
+//! Faults that tests plant: failures of drivers and devices, which no driver shows on request, and mistakes of kernels and of
+//! the host, for checks that must find them.
 
 /// Faults of an engine. By default there are none.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// The parameters of a dispatch are those of the dispatch before.
+    /// A dispatch has the parameters of the dispatch before.
     Parameters,
     /// Ranges are copied before the work of their submit.
     EarlyCopy,

@@ -11,15 +11,17 @@ use crate::tables::Tables;
 use crate::weights::{Held, Loaded};
 use crate::words::Reads;
 use inkstone_compute::{Arg, Bindings, Budget, Error, Executable, Plan, Region, Registry, Result, Step};
+use inkstone_tensor::Sizes;
 use inkstone_tensor::step::StepView;
 use inkstone_tensor::step::carry::{LENGTH, word};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages,
-    CommandEncoder, ComputePassDescriptor, ComputePipeline,
+    CommandEncoder, CommandEncoderDescriptor, ComputePassDescriptor, ComputePipeline,
 };
 
 /// A plan that is ready to run.
@@ -28,6 +30,8 @@ pub(crate) struct Program {
     bind: Bindings,
     reads: Reads,
     dispatches: Vec<Ready>,
+    /// The dispatches of each submission.
+    submissions: Vec<Range<usize>>,
     /// The activations, if the arena and the ports are not parts of one buffer: a copy of them that kernels work on.
     copy: Option<Copy>,
     /// The version of the step buffer that was checked last.
@@ -44,6 +48,10 @@ struct Ready {
     groups: [u32; 3],
 }
 
+/// The operations of a submission. Drivers end programs whose submissions take seconds; a card that does 200 GFLOP per second is
+/// done with this in a tenth of a second. The number does not depend on measurements, so that equal runs have equal submissions.
+const SUBMISSION: u64 = 20_000_000_000;
+
 /// A buffer for the activations, and the places of arena and ports in it.
 struct Copy {
     buffer: wgpu::Buffer,
@@ -56,7 +64,7 @@ impl Executable for Program {
     }
 }
 
-/// What programs are made with.
+/// The parts of an engine that make programs.
 pub(crate) struct Maker<'a> {
     pub(crate) device: &'a Device,
     pub(crate) pipelines: &'a Pipelines,
@@ -85,15 +93,17 @@ impl Maker<'_> {
         own(&bind.step, self.budget)?;
         bind.states.iter().try_for_each(|state| own(state, self.budget).map(drop))?;
         let mut activations = self.activations(&plan, &bind)?;
-        let mut dispatches = Vec::new();
+        let (mut dispatches, mut submissions) = (Vec::new(), Submissions::default());
         for (index, step) in plan.steps.iter().enumerate() {
             let made = self.dispatches(&plan, step, loaded, &activations.places);
             dispatches.extend(made.map_err(|fault| bad_plan(&plan, index, fault))?);
+            submissions.step(operations_of(step, &plan.bucket), dispatches.len());
         }
+        let submissions = submissions.finish(dispatches.len());
         let dispatches = self.ready(&bind, loaded, &activations, dispatches)?;
         let (reads, copy) = (Reads::of(&plan), activations.copy.take());
         let (checked, budget) = (AtomicU64::new(u64::MAX), self.budget.clone());
-        Ok(Program { plan, bind, reads, dispatches, copy, checked, budget })
+        Ok(Program { plan, bind, reads, dispatches, submissions, copy, checked, budget })
     }
 
     /// The shaders of plans, each once.
@@ -246,6 +256,39 @@ impl Maker<'_> {
     }
 }
 
+/// Which dispatches go into which submission: a submission ends behind the step with which it has enough operations.
+#[derive(Default)]
+struct Submissions {
+    ranges: Vec<Range<usize>>,
+    begin: usize,
+    operations: u64,
+}
+
+impl Submissions {
+    /// Adds a step of so many operations, whose last dispatch is the one before `end`.
+    fn step(&mut self, operations: u64, end: usize) {
+        self.operations = self.operations.saturating_add(operations);
+        if self.operations >= SUBMISSION {
+            self.ranges.push(self.begin..end);
+            (self.begin, self.operations) = (end, 0);
+        }
+    }
+
+    /// All of `count` dispatches; at least one submission.
+    fn finish(mut self, count: usize) -> Vec<Range<usize>> {
+        if self.begin < count || self.ranges.is_empty() {
+            self.ranges.push(self.begin..count);
+        }
+        self.ranges
+    }
+}
+
+/// The operations of a step with as many rows as the plan allows.
+fn operations_of(step: &Step, bucket: &Sizes) -> u64 {
+    let types = |args: &mut dyn Iterator<Item = &Arg>| args.map(|arg| arg.ty).collect::<Vec<_>>();
+    step.op.cost(&types(&mut step.ins()), &types(&mut step.outs()), bucket).flops
+}
+
 /// The error of a step of a plan.
 fn bad_plan(plan: &Plan, step: usize, fault: String) -> Error {
     let op = plan.steps.get(step).map_or_else(String::new, |step| step.op.name().to_owned());
@@ -321,13 +364,18 @@ impl Program {
         carry.map(|carry| own(carry, &self.budget)).transpose()
     }
 
-    /// Adds the work of a run to an encoder.
-    pub(crate) fn encode(&self, encoder: &mut CommandEncoder) -> Result<()> {
-        self.copies(encoder, true)?;
-        {
+    /// Submits the work of a run but for its last part, which is in the encoder that comes back.
+    pub(crate) fn encode(&self, device: &Device) -> Result<CommandEncoder> {
+        let begin = || device.wgpu.create_command_encoder(&CommandEncoderDescriptor::default());
+        let mut encoder = begin();
+        self.copies(&mut encoder, true)?;
+        for (i, dispatches) in self.submissions.iter().enumerate() {
+            if i > 0 {
+                device.queue.submit([std::mem::replace(&mut encoder, begin()).finish()]);
+            }
             let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
-            for dispatch in &self.dispatches {
-                if !dispatch.same {
+            for (j, dispatch) in self.dispatches[dispatches.clone()].iter().enumerate() {
+                if j == 0 || !dispatch.same {
                     pass.set_pipeline(&dispatch.pipeline);
                 }
                 pass.set_bind_group(0, &dispatch.group, &[]);
@@ -335,7 +383,8 @@ impl Program {
                 pass.dispatch_workgroups(x, y, z);
             }
         }
-        self.copies(encoder, false)
+        self.copies(&mut encoder, false)?;
+        Ok(encoder)
     }
 
     /// Copies arena and ports to the buffer of the program, or from it.
@@ -351,5 +400,27 @@ impl Program {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_ends_behind_the_step_with_which_it_has_enough_operations() {
+        let of = |steps: &[(u64, usize)]| {
+            let (mut submissions, mut count) = (Submissions::default(), 0);
+            for (operations, dispatches) in steps {
+                count += dispatches;
+                submissions.step(*operations, count);
+            }
+            submissions.finish(count).into_iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
+        };
+        let half = SUBMISSION / 2;
+        assert_eq!(of(&[]), [(0, 0)]);
+        assert_eq!(of(&[(1, 2), (1, 3)]), [(0, 5)]);
+        assert_eq!(of(&[(half, 1), (half, 2), (half, 1)]), [(0, 3), (3, 4)]);
+        assert_eq!(of(&[(u64::MAX, 1), (u64::MAX, 1)]), [(0, 1), (1, 2)]);
     }
 }

@@ -38,7 +38,7 @@ const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
 
-/// The whole words that a range lies in: its first byte and its size.
+/// The whole words that contain a range: the first byte and the size.
 fn words(memory: &Memory, range: &Back) -> (u64, u64) {
     let (start, end) = (range.offset / 4 * 4, (range.offset + range.bytes as u64).next_multiple_of(4));
     (memory.offset + start, end - start)
@@ -99,11 +99,11 @@ impl Queue for WgpuQueue {
         }
         self.device.check()?;
         program.check_step()?;
-        let mut encoder = self.device.wgpu.create_command_encoder(&Default::default());
         let early = self.device.faults.has(Mistake::EarlyCopy);
-        if !early {
-            program.encode(&mut encoder)?;
-        }
+        let mut encoder = match early {
+            true => self.device.wgpu.create_command_encoder(&Default::default()),
+            false => program.encode(&self.device)?,
+        };
         let kept = if back.is_empty() { None } else { Some(self.staging(bytes)) };
         let kept = kept.map(|mut kept| -> Result<Kept> {
             let mut at = 0;
@@ -119,10 +119,10 @@ impl Queue for WgpuQueue {
             Ok(kept)
         });
         let kept = kept.transpose()?;
+        let mut index = self.device.queue.submit([encoder.finish()]);
         if early {
-            program.encode(&mut encoder)?;
+            index = self.device.queue.submit([program.encode(&self.device)?.finish()]);
         }
-        let index = self.device.queue.submit([encoder.finish()]);
         program.advance()?;
         self.last += 1;
         if let Some(mut kept) = kept {

@@ -375,12 +375,14 @@ fn an_engine_that_fails_or_panics_ends_what_runs_and_nothing_else(engine: &str) 
 fn a_model_whose_states_can_not_be_set_anew_is_closed(engine: &str) {
     let model = open(engine, ModelOptions::default());
     let (generator, delayed) = delayed(&model, 2, 1);
+    // Without scores, for which the host draws on some engines, and writes.
+    let draws = |seed: u64, tokens: u64| Options::default().seed(seed).max_tokens(tokens).ignore_end(true);
     let mut streams: Vec<_> = (0..2).map(|i| generator.stream_ids(&[BOS, 5], &draws(i, 9)).unwrap()).collect();
     streams[0].next().unwrap().unwrap();
     delayed.inject(Some(Fault { call: Call::Write, after: 0, lasts: true, panics: false }));
     generator.stream_ids(&[BOS], &draws(1, 1)).unwrap();
     // The running sequence needs no write, and keeps all its text.
-    assert_eq!(rest(&mut streams[0]).len(), 8);
+    assert_eq!(streams[0].by_ref().map(|piece| piece.unwrap().ids.len()).sum::<usize>(), 8);
     let closed =
         "the model is closed, because its states can't be set anew after a failure: an injected fault of Write";
     // The one that waited was admitted, so the error of its own write ends it.

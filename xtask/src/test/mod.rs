@@ -1,6 +1,7 @@
 //! `cargo xtask test`: one line per stage with its time, then a summary.
 
 mod context;
+mod devices;
 mod outcome;
 mod package;
 mod pages;

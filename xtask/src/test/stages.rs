@@ -3,11 +3,11 @@
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
 use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, VULKAN, is_present};
-use super::{package, pages, readme};
+use super::{devices, package, pages, readme};
 use crate::error::Error;
 use crate::files::files_below;
 use crate::workspace::Package;
-use crate::{layers, prose, repository, vulkan};
+use crate::{layers, prose, repository};
 
 pub struct Stage {
     pub name: &'static str,
@@ -141,16 +141,8 @@ pub static STAGES: &[Stage] = &[
         name: "wgpu",
         what: "the engine for GPUs on drivers that compute on the CPU, with vectors of 128, 256 and 512 bits",
         needs: &[&VULKAN],
-        cases: devices,
-        run: |c, device| {
-            let (driver, width) = device.split_once(' ').map_or((device, None), |(name, width)| (name, Some(width)));
-            // The same command line as in stage `test`, so that nothing is built again.
-            let line = "cargo test --workspace --all-features --no-fail-fast --tests -- --ignored wgpu:: --skip planted_faults --show-output";
-            let variables = vulkan::environment(&c.workspace, driver, width)?;
-            let program =
-                variables.into_iter().fold(c.program(line), |program, (name, value)| program.env(name, value));
-            c.programs(&format!("wgpu {device}"), [program])
-        },
+        cases: devices::cases,
+        run: devices::run,
     },
     Stage {
         name: "doctest",
@@ -247,12 +239,6 @@ const FUZZ_LIMITS: [&str; 3] = ["-max_total_time=10", "-max_len=65536", "-malloc
 
 fn once(_: &Context) -> Result<Vec<String>, Error> {
     Ok(vec![String::new()])
-}
-
-/// A driver, and the bits of its vectors.
-fn devices(context: &Context) -> Result<Vec<String>, Error> {
-    let slow = context.is_full().then_some("swiftshader");
-    Ok(["lavapipe 128", "lavapipe 256", "lavapipe 512"].into_iter().chain(slow).map(str::to_owned).collect())
 }
 
 fn packages(context: &Context) -> Result<Vec<String>, Error> {

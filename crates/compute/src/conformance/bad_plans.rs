@@ -31,8 +31,8 @@ const PLANS: &[(&str, ChangePlan)] = &[
     ("an operand too few", |p| {
         p.steps[1].args.remove(1);
     }),
-    ("a grid of 0 columns a tile", |p| p.steps[0].grid.col_block = 0),
-    ("a grid of 0 rows a tile", |p| p.steps[0].grid.row_block = 0),
+    ("a grid of 0 columns per tile", |p| p.steps[0].grid.col_block = 0),
+    ("a grid of 0 rows per tile", |p| p.steps[0].grid.row_block = 0),
     ("blocks of columns that no result has", |p| {
         p.steps[0].grid.col_block = TYPE.cols / 2;
         p.steps[0].grid.col_blocks = 3;

@@ -11,7 +11,7 @@ use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::collections::BTreeSet;
 
 /// Runs the kernels of these plans, each on the smallest case that it takes: one for each dtype of its matrices. Kernels that
-/// no case fits, as those of custom ops, are left out.
+/// no case fits, such as kernels of custom ops, are left out.
 ///
 /// ```
 /// # use inkstone_compute::{EngineOptions, Reference, conformance};

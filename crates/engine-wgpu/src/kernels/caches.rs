@@ -34,7 +34,7 @@ pub(super) fn writer(dtype: DType) -> Result<(usize, String), String> {
     Ok((unit, texts.collect()))
 }
 
-/// How many rows a place of a cache has, and how many places the cache.
+/// The rows of a place of a cache, and its places.
 pub(super) fn lies(cache: &Type, bucket: &Sizes) -> Cache {
     Cache::of(cache, cache.rows.at(bucket))
 }

@@ -2,21 +2,24 @@
 
 use super::formats::{BLOCKS, layout, unpack};
 use super::{blocks, groups, one, other};
-use crate::call::{Call, Dispatch, Source, word};
+use crate::call::{Call, Dispatch, Place, Source, word};
 use crate::shader::Shader;
 use inkstone_compute::{Caps, Query};
 use inkstone_tensor::ops::By;
-use inkstone_tensor::{DType, Dim, Op};
-
-/// A table of one row is among the vectors.
-pub(super) fn refuses(query: &Query, _caps: &Caps) -> Option<String> {
-    let one = query.ins.get(1).is_some_and(|table| table.rows == Dim::N(1));
-    one.then(|| "a table of one row".to_owned())
-}
+use inkstone_tensor::{DType, Op};
 
 pub(super) fn embed(call: &Call) -> Result<Vec<Dispatch>, String> {
     let Op::Embed(op) = call.op else { return Err(other(call)) };
     let [rows, table, out] = [&call.ins[0], &call.ins[1], &call.outs[0]];
+    let by = if op.by == By::Token { 0.0 } else { 1.0 };
+    let grid = [blocks(out.ty.cols, 256)?, groups(call.rows() as usize)?, 1];
+    if let Place::Vector(begin) = table.place {
+        // A table of one row, in f32.
+        let shader = Shader::named("embed_f32").file("floats", "formats/f32").file("rows", "shared/rows");
+        let shader = shader.constant("BY", by).constant("STRIDE", 1.0);
+        let parameters = call.parameters(&[rows.at()?, out.at()?, word(out.ty.cols)?, 0, 1, 1, 0, 0, begin]);
+        return one(Dispatch::new(shader, parameters, grid).reading(Source::Vectors));
+    }
     let matrix = table.matrix()?;
     let planes = layout(matrix)?;
     let shader = if BLOCKS.contains(&matrix.dtype) {
@@ -24,13 +27,13 @@ pub(super) fn embed(call: &Call) -> Result<Vec<Dispatch>, String> {
     } else {
         Shader::named("embed_f32").slot("floats", unpack(matrix.dtype)?)
     };
-    let shader = shader.file("rows", "shared/rows").constant("BY", if op.by == By::Token { 0.0 } else { 1.0 });
+    let shader = shader.file("rows", "shared/rows").constant("BY", by);
     let piece = |(i, piece): (usize, &crate::weights::Piece)| {
         let mut parameters = call.parameters(&[rows.at()?, out.at()?]);
         for value in [matrix.cols, piece.first, piece.rows, matrix.rows, planes.panel_words, planes.second] {
             parameters.push(word(value)?);
         }
-        let grid = [blocks(matrix.cols, 256)?, groups(call.rows() as usize)?, 1];
+        parameters.push(0);
         Ok(Dispatch::new(shader.clone(), parameters, grid).reading(Source::Piece(matrix.clone(), i)))
     };
     matrix.pieces.iter().enumerate().map(piece).collect()

@@ -143,8 +143,7 @@ pub(crate) fn table() -> Vec<Kernel> {
     let few = Kernel { rows: attend::FEW, ..kernel("attend.split", "attend", attend::split, F32, attend::work) };
     let attends = [few, kernel("attend", "attend", attend::whole, F32, whole)];
     let attends = attends.map(|kernel| Kernel { refuses: attend::refuses, ..kernel });
-    let embed =
-        Kernel { refuses: embed::refuses, layouts: &[PLANES32], ..kernel("embed", "embed", embed::embed, F32, whole) };
+    let embed = Kernel { layouts: &[PLANES32], ..kernel("embed", "embed", embed::embed, F32, whole) };
     let quantize =
         Kernel { refuses: embed::refuses_quantize, ..kernel("quantize", "quantize", embed::quantize, EXACT, whole) };
     let sample = Kernel { refuses: sample::refuses, ..kernel("sample", "sample", sample::sample, EXACT, sample::work) };

@@ -1,0 +1,61 @@
+//! Stage `wgpu`: the tests of the engine for GPUs on drivers that compute on the CPU.
+
+use super::context::Context;
+use super::outcome::Outcome;
+use crate::error::Error;
+use crate::vulkan;
+
+/// A driver, and the tests that run on it.
+struct Case {
+    name: &'static str,
+    driver: &'static str,
+    width: Option<&'static str>,
+    /// Parts of the names of tests.
+    tests: &'static [&'static str],
+    /// Tests that run only with `--full`.
+    slow: &'static [&'static str],
+    /// Whether the whole case runs only with `--full`.
+    full: bool,
+}
+
+/// The tests whose bits could depend on the size of subgroups.
+const BITS: &[&str] =
+    &["wgpu::kernels_compute", "wgpu::the_queue", "archs::wgpu::", "invariance::wgpu::", "fusion::wgpu::"];
+
+/// Tests that take half a minute and more on these drivers.
+const SLOW: &[&str] = &[
+    "hostile_files::wgpu::",
+    "story::wgpu::beam_searches",
+    "story::wgpu::stories_end",
+    "story::wgpu::the_target_as_q4_k_m",
+    "invariance::wgpu::every_split_gives_the_same_bits_on_quantised_weights",
+    "invariance::wgpu::a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights",
+    "wgpu::each_allocation_of_a_model_may_fail",
+];
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { name: "lavapipe 256", driver: "lavapipe", width: Some("256"), tests: &["wgpu::"], slow: SLOW, full: false },
+    Case { name: "lavapipe 128", driver: "lavapipe", width: Some("128"), tests: BITS, slow: SLOW, full: false },
+    Case { name: "lavapipe 512", driver: "lavapipe", width: Some("512"), tests: BITS, slow: SLOW, full: false },
+    Case { name: "swiftshader", driver: "swiftshader", width: None, tests: &["archs::wgpu::llama_tied"], slow: &[], full: false },
+    Case { name: "swiftshader, all", driver: "swiftshader", width: None, tests: BITS, slow: &[], full: true },
+];
+
+pub fn cases(context: &Context) -> Result<Vec<String>, Error> {
+    Ok(CASES.iter().filter(|case| context.is_full() || !case.full).map(|case| case.name.to_owned()).collect())
+}
+
+pub fn run(context: &Context, name: &str) -> Result<Outcome, Error> {
+    let Some(case) = CASES.iter().find(|case| case.name == name) else {
+        return Err(Error::Usage { message: format!("stage wgpu has no case {name}") });
+    };
+    // The same command line as in stage `test`, so that nothing is built again.
+    let line = "cargo test --workspace --all-features --no-fail-fast --tests -- --ignored --show-output";
+    let slow: &[&str] = if context.is_full() { &[] } else { case.slow };
+    let skips = ["planted_faults"].iter().chain(slow).flat_map(|test| ["--skip", test]);
+    let program = context.program(line).args(case.tests.iter().copied().chain(skips));
+    let variables = vulkan::environment(&context.workspace, case.driver, case.width)?;
+    let program = variables.into_iter().fold(program, |program, (name, value)| program.env(name, value));
+    context.programs(&format!("wgpu {name}"), [program])
+}
