@@ -1,7 +1,7 @@
-// x w^T + bias for few rows and up to three matrices, for a piece of each; before the products perhaps a norm of x and its
-// encoding, after them perhaps a map of their results. Grid: a workgroup per panel of each matrix in x, matrix after matrix,
-// or per panel of both if the map is of both, and per ROWS rows in y. A thread has a segment of k of one column, for all these
-// rows; 32 neighbours have the columns of a panel. Then it has a column of one row.
+// x w^T + bias for few rows and up to three matrices, for a piece of each; before the products perhaps a norm of x and
+// its encoding, after them perhaps a map of their results. Grid: a workgroup per panel of each matrix in x, matrix after
+// matrix, or per panel of both if the map is of both, and per ROWS rows in y. A thread has a segment of k of one column,
+// for all these rows; 32 neighbours have the columns of a panel. Then it has a column of one row.
 struct Matrix {
   out: u32,   // word offset of the result
   cols: u32,  // columns of the result

@@ -1,5 +1,6 @@
-// What comes before attention: perhaps norms of the heads of q and k, their rotations, and the writes of keys and values to
-// their caches. Grid: heads of q, then rows of the cache of keys a place, then those of values; rows. A workgroup such a line.
+// The steps before attention: perhaps norms of the heads of q and k, their rotations, and the writes of keys and values
+// to their caches. Grid: heads of q, then rows of the cache of keys per place, then rows of the cache of values; rows. A
+// workgroup has such a line.
 struct Params {
   rows: u32,
   rows_from: u32,

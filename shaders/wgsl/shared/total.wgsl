@@ -1,6 +1,7 @@
 var<workgroup> sums: array<f32, 256>;
 
-// The sum of 16 numbers that are `apart` from each other in `sums`: those 8 numbers apart are added first, then 4, 2 and 1.
+// The sum of 16 numbers that are `apart` from each other in `sums`: pairs 8 numbers apart are added first, then 4, 2
+// and 1.
 fn tree(first: u32, apart: u32) -> f32 {
   var x: array<f32, 8>;
   for (var i = 0u; i < 8u; i++) { x[i] = sums[first + i * apart] + sums[first + (i + 8u) * apart]; }

@@ -44,7 +44,9 @@ mod wgpu {
         ("a page border is misread", |f| {
             replace(f, "position % page;", "min(position % page + 1u, page - 1u);");
         }),
-        ("the end of a row of floats is not cut off", |f| replace(f, "if (i * 4u + 3u < p.k)", "if (i * 4u < p.k)")),
+        ("the end of a row of floats is not cut off", |f| {
+            replace(f, "min((segment + 1u) * blocks / 8u * 8u, (p.k + 3u) / 4u)", "(segment + 1u) * blocks / 8u * 8u");
+        }),
         ("a bound of zero in sampling", |f| replace(f, "override BOUND: f32 = 1.0;", "override BOUND: f32 = 0.0;")),
         ("parameters of the dispatch before", |f| f.host = Some(Mistake::Parameters)),
         ("operands begin a word late", |f| f.host = Some(Mistake::Offset)),
