@@ -44,11 +44,18 @@ extern "C" fn abort(_signal: libc::c_int) {
     end(b"")
 }
 
-/// Writes a line and ends the program, without destructors, locks or allocations.
+/// Writes a line and ends the program, without destructors, locks or allocations. If several threads end the program, the first
+/// one writes its line.
 #[cfg(all(unix, not(inkstone_portable)))]
 pub(crate) fn end(line: &[u8]) -> ! {
-    // SAFETY: `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static ENDING: AtomicBool = AtomicBool::new(false);
+    let other_ends = !line.is_empty() && ENDING.swap(true, Ordering::Relaxed);
+    // SAFETY: `pause`, `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
     unsafe {
+        while other_ends {
+            libc::pause();
+        }
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         libc::_exit(crate::error::INPUT.into())
     }

@@ -35,13 +35,15 @@ pub(crate) fn load(
                 return Err(error);
             }
             Err(Refusal { error, opened }) => {
-                // An engine whose device is absent is not worth a note.
+                // An engine whose device is absent is not worth a note, and no reason if another one opens.
                 notes.extend(opened.then(|| format!("engine {name} does not run this model: {error}")));
-                refusals.push((name, error));
+                refusals.push((opened, (name, error)));
             }
         }
     }
-    Err(refused(refusals))
+    let any_opened = refusals.iter().any(|(opened, _)| *opened);
+    let told = refusals.into_iter().filter(|(opened, _)| *opened || !any_opened);
+    Err(refused(told.map(|(_, refusal)| refusal).collect()))
 }
 
 /// The error of engines that all refuse a model.

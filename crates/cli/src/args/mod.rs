@@ -311,7 +311,7 @@ mod tests {
             ),
             (&["--logprobs", "21"], "--logprobs \"21\": allowed: a whole number from 0 to 20"),
             (&["--stop", ""], "--stop \"\": allowed: 1 to 256 bytes"),
-            (&["--engine", "gpu"], "--engine \"gpu\": allowed: auto, cpu, reference"),
+            (&["--engine", "gpu"], "--engine \"gpu\": allowed: auto, wgpu, cpu, reference"),
             (&["--kv-type", "f8"], "--kv-type \"f8\": allowed: f16, f32"),
             (&["--kv-page", "0"], "--kv-page \"0\": allowed: a power of two from 16 to 1024"),
             (&["--kv-page", "17"], "--kv-page \"17\": allowed: a power of two from 16 to 1024"),
@@ -379,7 +379,7 @@ mod tests {
         assert!(refusal(&["wish"]).starts_with("unknown command \"wish\"; commands: run, "));
         assert_eq!(
             refusal(&["Once upon a time"]),
-            "unknown command \"Once upon a time\"; commands: run, complete, chat, batch, template, list, show, explain, bench, tokenize, logits, completions"
+            "unknown command \"Once upon a time\"; commands: run, complete, chat, batch, template, list, show, explain, doctor, bench, tokenize, logits, completions"
         );
         assert_eq!(refusal(&["run", "-x"]), "unknown option -x; see --help");
         assert_eq!(refusal(&["completions"]), "missing: <SHELL>; see --help");

@@ -143,7 +143,10 @@ fn arguments_of_other_programs_are_understood() {
     assert_eq!(ran.stdout, wanted.stdout);
     let notes: Vec<_> = ran.stderr.lines().filter(|l| l.contains(" is not needed: ")).collect();
     assert_eq!(notes.len(), 4, "{}", ran.stderr);
-    assert_eq!(notes[0], "note: -ngl is not needed: everything is computed on the CPU");
+    assert_eq!(
+        notes[0],
+        "note: -ngl is not needed: one engine computes the whole model; --engine and --device choose it"
+    );
     run(&["run", "-hf", "a/b"]).refused(2, "-hf is not supported: inkstone downloads nothing");
     run(&["-hf", "a/b"]).refused(2, "-hf is not supported: ");
     run(&["chat", "-j", "{}"]).refused(2, "-j is not supported yet: grammars");

@@ -6,7 +6,7 @@ use super::Value::{self, One, Pair, Switch, Word};
 
 const ON_OFF: Value = Word(&["on", "off", "auto", "true", "false", "1", "0"]);
 
-const CPU: &str = "everything is computed on the CPU";
+const ENGINE: &str = "one engine computes the whole model; --engine and --device choose it";
 const SCHEDULED: &str = "the operating system places the threads";
 const STEPS: &str = "the engine chooses the size of its steps";
 const LOADED: &str = "weights are read into memory; --mmap uses them in the file";
@@ -90,9 +90,9 @@ pub(super) const TABLE: &[Row] = &[
     off("0", yet("--rope-freq-base --rope-freq-scale --yarn-orig-ctx", One, POSITIONS)),
     off("-1", yet("--yarn-ext-factor", One, POSITIONS)),
     yet("--rope-scaling --rope-scale --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", One, POSITIONS),
-    no("-kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload", Switch, CPU),
+    no("-kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload", Switch, ENGINE),
     no("--repack -nr --no-repack", Switch, LOADED),
-    no("--no-host", Switch, CPU),
+    no("--no-host", Switch, ENGINE),
     is("-ctk --cache-type-k -ctv --cache-type-v", One, "--kv-type"),
     no("-dt --defrag-thold", One, "the pages of the cache need no order"),
     of(&["batch"], is("-np --parallel", One, "--sequences")),
@@ -106,10 +106,11 @@ pub(super) const TABLE: &[Row] = &[
     no("-dio --direct-io -ndio --no-direct-io", Switch, LOADED),
     no("-lm --load-mode", One, LOADED),
     no("--numa", One, SCHEDULED),
-    no("-dev --device -ot --override-tensor -ncmoe --n-cpu-moe", One, CPU),
-    no("-cmoe --cpu-moe", Switch, CPU),
-    instead("--list-devices", Switch, CPU),
-    no("-ngl --gpu-layers --n-gpu-layers -sm --split-mode -ts --tensor-split -mg --main-gpu", One, CPU),
+    is("-dev --device", One, "--device"),
+    no("-ot --override-tensor -ncmoe --n-cpu-moe", One, ENGINE),
+    no("-cmoe --cpu-moe", Switch, ENGINE),
+    instead("--list-devices", Switch, "inkstone doctor lists them"),
+    no("-ngl --gpu-layers --n-gpu-layers -sm --split-mode -ts --tensor-split -mg --main-gpu", One, ENGINE),
     no("-fit --fit", ON_OFF, "the context is made to fit the free memory"),
     no("-fitt --fit-target -fitc --fit-ctx", One, "the context is made to fit the free memory; --budget bounds it"),
     instead("--check-tensors", Switch, "inkstone show MODEL --check checks them"),

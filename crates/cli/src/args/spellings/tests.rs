@@ -138,7 +138,10 @@ fn what_other_programs_need_is_left_out_with_a_note() {
         understand(&["run", "m.gguf", "-ngl", "99", "-fa", "Hi", "-fa", "on", "--no-mmap=1"]).unwrap();
     assert_eq!(arguments, ["run", "m.gguf", "Hi"]);
     assert_eq!(notes.len(), 3, "{notes:?}");
-    assert_eq!(notes[0], "note: -ngl is not needed: everything is computed on the CPU");
+    assert_eq!(
+        notes[0],
+        "note: -ngl is not needed: one engine computes the whole model; --engine and --device choose it"
+    );
     assert_becomes("chat m.gguf --n-gpu-layers -1 -n -1", "chat m.gguf -n -1");
     assert_becomes("bench m.gguf -ngl 99 -b 8 -r 2 -p 16", "bench m.gguf -b 8 -r 2 -p 16");
     assert_becomes("run -ngl", "run");
