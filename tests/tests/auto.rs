@@ -56,7 +56,7 @@ fn auto_takes_the_first_engine_that_runs_the_model() {
             Ok(Arc::new(Described::new(options, |caps| caps.memory = 4 << 20, small.clone())?) as _)
         }),
     );
-    assert_eq!(engines::names(), ["small", "fewer", "absent", "cpu", "reference"]);
+    assert_eq!(engines::names(), ["small", "fewer", "absent", "wgpu", "cpu", "reference"]);
 
     let model = open(&ModelOptions::default().threads(1)).unwrap();
     assert_eq!(model.engine().caps().name, "cpu");
@@ -80,10 +80,10 @@ fn auto_takes_the_first_engine_that_runs_the_model() {
     assert!(direct.notes().iter().all(|note| !note.contains("does not run")), "{:?}", direct.notes());
     assert_eq!(ids(&model), ids(&direct));
 
-    // A model that no engine runs, not even `cpu`: `reference` is not tried.
+    // A model that no engine runs, not even `cpu`: `reference` is not tried, and an engine without a device is no reason.
     let error = open(&ModelOptions::default().threads(1).budget(1 << 20)).unwrap_err();
     let Error::Refused { engines } = &error else { panic!("{error}") };
-    assert_eq!(engines.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["small", "fewer", "absent", "cpu"]);
+    assert_eq!(engines.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["small", "fewer", "cpu"]);
     assert_eq!((error.kind(), error.is_lack_of_memory_for_weights()), (inkstone::ErrorKind::OutOfMemory, true));
     let text = error.to_string();
     assert!(engines.iter().all(|(name, reason)| text.contains(&format!("{name}: {reason}"))), "{text}");

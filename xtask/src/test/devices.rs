@@ -22,6 +22,13 @@ struct Case {
 const BITS: &[&str] =
     &["wgpu::kernels_compute", "wgpu::the_queue", "archs::wgpu::", "invariance::wgpu::", "fusion::wgpu::"];
 
+/// Kernels take three minutes to compile where the driver has none of them in its cache.
+const SLOW_BITS: &[&str] = &[
+    "wgpu::kernels_compute",
+    "invariance::wgpu::every_split_gives_the_same_bits_on_quantised_weights",
+    "invariance::wgpu::a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights",
+];
+
 /// Tests that take half a minute and more on these drivers.
 const SLOW: &[&str] = &[
     "hostile_files::wgpu::",
@@ -31,13 +38,14 @@ const SLOW: &[&str] = &[
     "invariance::wgpu::every_split_gives_the_same_bits_on_quantised_weights",
     "invariance::wgpu::a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights",
     "wgpu::each_allocation_of_a_model_may_fail",
+    "wgpu::core_kernels",
 ];
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     Case { name: "lavapipe 256", driver: "lavapipe", width: Some("256"), tests: &["wgpu::"], slow: SLOW, full: false },
-    Case { name: "lavapipe 128", driver: "lavapipe", width: Some("128"), tests: BITS, slow: SLOW, full: false },
-    Case { name: "lavapipe 512", driver: "lavapipe", width: Some("512"), tests: BITS, slow: SLOW, full: false },
+    Case { name: "lavapipe 128", driver: "lavapipe", width: Some("128"), tests: BITS, slow: SLOW_BITS, full: false },
+    Case { name: "lavapipe 512", driver: "lavapipe", width: Some("512"), tests: BITS, slow: SLOW_BITS, full: false },
     Case { name: "swiftshader", driver: "swiftshader", width: None, tests: &["archs::wgpu::llama_tied"], slow: &[], full: false },
     Case { name: "swiftshader, all", driver: "swiftshader", width: None, tests: BITS, slow: &[], full: true },
 ];
