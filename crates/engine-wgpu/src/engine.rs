@@ -91,7 +91,7 @@ impl Wgpu {
         caps.memory = if options.budget > 0 { options.budget } else { memory };
         caps.binding = adapters::binding(&device.limits);
         caps.features = VARIANTS.to_vec();
-        caps.rows = vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+        caps.rows = vec![1, 8, 32, 128, 512];
         caps.logit_rows = vec![1, 8, 64];
         caps.ahead = 3;
         let (registry, budget) = (registry(options), Budget::new(Self::NAME, caps.memory));
