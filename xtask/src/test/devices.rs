@@ -29,8 +29,15 @@ const SLOW_BITS: &[&str] = &[
     "invariance::wgpu::a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights",
 ];
 
-/// Tests that take half a minute and more on these drivers.
+/// Tests that take long on these drivers: a few that take half a minute each, and many that open a model each and whose claims are
+/// more about the host than about kernels.
 const SLOW: &[&str] = &[
+    "bad_archs::wgpu::",
+    "bad_model::wgpu::",
+    "bad_options::wgpu::",
+    "chat::wgpu::",
+    "entry_points::wgpu::",
+    "threads::wgpu::",
     "hostile_files::wgpu::",
     "story::wgpu::beam_searches",
     "story::wgpu::stories_end",
