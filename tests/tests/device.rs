@@ -84,7 +84,7 @@ mod wgpu {
     /// The time of the host for a token of a model with the shapes of Llama 3.2 1B, on a device that does nothing. The file is
     /// named by `INKSTONE_1B`.
     #[test]
-    #[ignore = "a measurement: INKSTONE_1B=FILE"]
+    #[ignore = "a measurement: INKSTONE_1B=FILE cargo xtask test wgpu"]
     fn time_of_the_host_per_token() {
         let Ok(file) = std::env::var("INKSTONE_1B") else { return };
         let factory = |options: &EngineOptions| Ok(Arc::new(Wgpu::without_device(options)?) as _);

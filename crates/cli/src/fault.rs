@@ -53,8 +53,10 @@ pub(crate) fn end(line: &[u8]) -> ! {
     let other_ends = !line.is_empty() && ENDING.swap(true, Ordering::Relaxed);
     // SAFETY: `pause`, `write` and `_exit` are async-signal-safe; the bytes are valid for the length given.
     unsafe {
-        while other_ends {
-            libc::pause();
+        if other_ends {
+            loop {
+                libc::pause();
+            }
         }
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         libc::_exit(crate::error::INPUT.into())

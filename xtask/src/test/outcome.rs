@@ -97,6 +97,7 @@ impl Outcome {
         let of_nextest = |line: &str| line.starts_with("Summary [");
         // nextest shows what each test wrote, and with it the results of test programs that it ran for one test each.
         let nextest = output.lines().map(str::trim).any(of_nextest);
+        let mut elsewhere = 0;
         for line in output.lines().map(str::trim) {
             if of_nextest(line)
                 && let Some((_, counts)) = line.split_once("run: ")
@@ -109,7 +110,9 @@ impl Outcome {
             } else if NOTES.iter().any(|note| line.starts_with(note)) && !self.notes.iter().any(|n| n == line) {
                 self.notes.push(line.to_owned());
             }
+            elsewhere += u64::from(runs_elsewhere(line));
         }
+        self.tests.skipped = self.tests.skipped.saturating_sub(elsewhere);
     }
 
     /// `9 passed, 1 failed, 2 skipped` and the like.
@@ -127,6 +130,13 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Whether a line names a test that is left out because another command of xtask runs it: stage `wgpu` runs those in a module
+/// of this name. cargo test prints the reason of a test that is ignored, nextest only its name.
+fn runs_elsewhere(line: &str) -> bool {
+    let of_cargo = line.starts_with("test ") && line.contains(" ... ignored, ") && line.contains("cargo xtask ");
+    of_cargo || line.starts_with("SKIP [") && line.contains("wgpu::")
 }
 
 #[cfg(test)]
@@ -156,6 +166,22 @@ mod tests {
         assert_eq!(outcome.tests, Tests { passed: 9, failed: 3, skipped: 4 });
         let outcome = read("     Summary [   0.004s] 1 test run: 1 passed, 0 skipped\n");
         assert_eq!(outcome.tests, Tests { passed: 1, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn tests_of_another_stage_are_not_skipped() {
+        let outcome = read(
+            "test wgpu::a ... ignored, needs a driver: cargo xtask test wgpu\n\
+             test b ... ignored\n\
+             test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured\n",
+        );
+        assert_eq!(outcome.tests, Tests { passed: 1, failed: 0, skipped: 1 });
+        let outcome = read(
+            "SKIP [         ] (─────) inkstone-tests::engines threads::wgpu::a\n\
+             SKIP [         ] (─────) inkstone-tests::engines threads::b\n\
+             Summary [   0.004s] 1 test run: 1 passed, 2 skipped\n",
+        );
+        assert_eq!(outcome.tests, Tests { passed: 1, failed: 0, skipped: 1 });
     }
 
     #[test]

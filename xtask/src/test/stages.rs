@@ -118,7 +118,7 @@ pub static STAGES: &[Stage] = &[
             // package would build most of the others again. Stage `alone` checks that each crate builds by itself.
             // Tests that pass print the names of missing golden data, so their output is also read.
             let program = if is_present(c, &NEXTEST) {
-                let line = "nextest run --workspace --all-features --no-fail-fast --no-tests pass --success-output immediate --failure-output final";
+                let line = "nextest run --workspace --all-features --no-fail-fast --no-tests pass --status-level skip --success-output immediate --failure-output final";
                 c.program(&format!("cargo {line}")).arg("--filterset").arg(format!("package(={package})"))
             } else {
                 c.cargo("test --all-features --no-fail-fast --all-targets", package).args(["--", "--show-output"])
