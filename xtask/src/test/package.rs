@@ -39,9 +39,10 @@ pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
     tree::copy(root, &copy)?;
     allow_publishing(&copy.join("Cargo.toml"))?;
 
-    let crates = root.join("crates");
+    // The texts of shaders are a package of their own.
+    let folders = ["crates", "shaders"].map(|folder| root.join(folder));
     let (packed, others): (Vec<&Package>, Vec<&Package>) =
-        context.workspace.packages().iter().partition(|p| p.folder().starts_with(&crates));
+        context.workspace.packages().iter().partition(|p| folders.iter().any(|folder| p.folder().starts_with(folder)));
     // All that is needed was fetched when this program was built.
     let cargo = context
         .program("cargo package --workspace --no-verify --offline")
