@@ -26,6 +26,9 @@ const FILES: &[&str] = &["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.
 /// Files that one package has in addition.
 const ASSETS: &[(&str, &[&str])] = &[("inkstone", &["assets/README.md", "assets/story-5m-q8_0.gguf"])];
 
+/// Folders that one package has in addition.
+const FOLDERS: &[(&str, &str)] = &[("inkstone-shaders", "wgsl/")];
+
 /// Packs every crate and looks into the packages. `--full` also compiles each from its package, and builds the program from
 /// two folders.
 pub fn check(context: &Context, _: &str) -> Result<Outcome, Error> {
@@ -120,6 +123,9 @@ fn faults_of(package: &str, folder: &Path, root: &Path) -> Result<Vec<String>, E
     let mut missing: Vec<&str> = [FILES, LICENCES, assets].concat();
     for file in files_below(folder)? {
         let name = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        if FOLDERS.iter().any(|(of, folder)| *of == package && name.starts_with(folder)) {
+            continue;
+        }
         if let Some(place) = missing.iter().position(|m| *m == name) {
             missing.swap_remove(place);
         } else if !is_source(&name) {
