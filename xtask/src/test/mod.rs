@@ -78,7 +78,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         for tool in tools::missing(&context, &stages) {
             let Some(line) = tool.install else { continue };
             let label = format!("setup {}", tool.name);
-            summary.line(&label, || failed_if_error(context.programs(&label, [tools::installer(&context, line)])));
+            summary.line(&label, || {
+                let outcome = failed_if_error(context.programs(&label, [tools::installer(&context, line)]));
+                let fails = matches!(outcome.verdict, Verdict::Failed(_));
+                if fails && tool.may_be_absent { absent(tool) } else { outcome }
+            });
         }
     }
     for stage in stages {
@@ -90,6 +94,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
             let label = format!("{} {case}", stage.name);
             summary.line(label.trim_end(), || {
                 in_ci(match tools::first_missing(&context, stage) {
+                    Some(tool) if tool.may_be_absent && options.setup => absent(tool),
                     Some(tool) => Outcome::skipped(format!("{} is not installed", tool.name)),
                     None => failed_if_error((stage.run)(&context, &case)),
                 })
@@ -98,6 +103,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     }
     let failed = summary.print();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The outcome of a stage whose tool could not be installed.
+fn absent(tool: &tools::Tool) -> Outcome {
+    Outcome { notes: vec![format!("{} could not be installed: its stage did not run", tool.name)], ..Outcome::passed() }
 }
 
 fn failed_if_error(outcome: Result<Outcome, Error>) -> Outcome {

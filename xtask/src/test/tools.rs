@@ -11,12 +11,18 @@ pub struct Tool {
     probe: &'static str,
     /// The command that `--setup` runs. A tool without it must be installed by the user.
     pub install: Option<&'static str>,
+    /// Whether it comes from servers that not every machine reaches: if it can't be installed, a note says which stage did not
+    /// run.
+    pub may_be_absent: bool,
 }
 
+/// The fields that most tools share.
+const TOOL: Tool = Tool { name: "", probe: "", install: None, may_be_absent: false };
+
 pub static RUSTFMT: Tool =
-    Tool { name: "rustfmt", probe: "cargo fmt --version", install: Some("rustup component add rustfmt") };
+    Tool { name: "rustfmt", probe: "cargo fmt --version", install: Some("rustup component add rustfmt"), ..TOOL };
 pub static CLIPPY: Tool =
-    Tool { name: "clippy", probe: "cargo clippy --version", install: Some("rustup component add clippy") };
+    Tool { name: "clippy", probe: "cargo clippy --version", install: Some("rustup component add clippy"), ..TOOL };
 // Unoptimised and without debug information: built in under a minute, and quick enough for a graph of this size.
 pub static CARGO_DENY: Tool = Tool {
     name: "cargo-deny",
@@ -24,24 +30,27 @@ pub static CARGO_DENY: Tool = Tool {
     install: Some(
         "cargo install cargo-deny --version 0.20.2 --locked --no-default-features --debug --config profile.dev.debug=false",
     ),
+    ..TOOL
 };
 pub static CARGO_FUZZ: Tool = Tool {
     name: "cargo-fuzz",
     probe: "cargo fuzz --version",
     install: Some("cargo install cargo-fuzz --version 0.13.2 --locked --debug --config profile.dev.debug=false"),
+    ..TOOL
 };
 /// libFuzzer is C++.
-pub static CXX: Tool = Tool { name: "a C++ compiler (c++)", probe: "c++ --version", install: None };
-pub static GIT: Tool = Tool { name: "git", probe: "git --version", install: None };
-pub static PYTHON: Tool = Tool { name: "python3", probe: "python3 --version", install: None };
+pub static CXX: Tool = Tool { name: "a C++ compiler (c++)", probe: "c++ --version", install: None, ..TOOL };
+pub static GIT: Tool = Tool { name: "git", probe: "git --version", install: None, ..TOOL };
+pub static PYTHON: Tool = Tool { name: "python3", probe: "python3 --version", install: None, ..TOOL };
 /// Two drivers that compute on the CPU. They are unpacked into the target folder; the system is not changed.
 pub static VULKAN: Tool = Tool {
     name: "a Vulkan driver for tests",
     probe: "cargo xtask vulkan swiftshader --env",
     install: Some("cargo xtask vulkan --setup"),
+    may_be_absent: true,
 };
 /// Not needed: cargo test does its work where it is absent.
-pub static NEXTEST: Tool = Tool { name: "cargo-nextest", probe: "cargo nextest --version", install: None };
+pub static NEXTEST: Tool = Tool { name: "cargo-nextest", probe: "cargo nextest --version", install: None, ..TOOL };
 
 pub fn is_present(context: &Context, tool: &Tool) -> bool {
     context.program(tool.probe).stdout().is_ok()
