@@ -2,7 +2,7 @@
 //! and the name of a kernel, which is a choice; so every engine that knows the op can run the plan.
 
 use crate::kernel::{Layout, Numerics, Tiling};
-use inkstone_tensor::{Dim, Op, Sizes, Type, fnv1a};
+use inkstone_tensor::{DType, Dim, Op, Sizes, Type, fnv1a};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
@@ -208,6 +208,11 @@ impl Step {
             Some(first)
         })
     }
+    /// The dtypes of the matrices among its operands: of the weights of more than one row.
+    pub fn matrices(&self) -> impl Iterator<Item = DType> {
+        let matrices = self.ins().filter(|a| matches!(a.region, Region::Weight(_)) && a.ty.rows != Dim::N(1));
+        matrices.map(|a| a.ty.dtype)
+    }
     /// The operands.
     pub fn ins(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| !a.write)
@@ -367,7 +372,6 @@ impl fmt::Display for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inkstone_tensor::DType;
 
     #[test]
     fn a_cache_is_cut_by_heads_where_each_block_of_columns_has_as_many() {

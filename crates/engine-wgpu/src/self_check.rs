@@ -2,8 +2,8 @@
 
 use crate::Wgpu;
 use crate::adapters::none;
-use inkstone_compute::{Plan, Region, Result, Step, conformance};
-use inkstone_tensor::{DType, Dim};
+use inkstone_compute::{Plan, Result, Step, conformance};
+use inkstone_tensor::DType;
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -62,18 +62,15 @@ pub(crate) fn of_plans(engine: &Wgpu, plans: &[&Plan]) -> Result<()> {
     let passed = || PASSED.lock().unwrap_or_else(PoisonError::into_inner);
     let device = engine.sound_device();
     let used = |step: &Step| -> Use {
-        let matrices = step.ins().filter(|a| matches!(a.region, Region::Weight(_)) && a.ty.rows != Dim::N(1));
-        (device.unwrap_or_default().to_owned(), step.kernel.clone(), matrices.map(|a| a.ty.dtype).collect())
+        (device.unwrap_or_default().to_owned(), step.kernel.clone(), step.matrices().collect())
     };
     let mut seen = if device.is_some() { passed().clone() } else { HashSet::new() };
-    let new: Vec<Plan> = plans
-        .iter()
-        .map(|plan| {
-            let steps = plan.steps.iter().filter(|step| seen.insert(used(step))).cloned().collect();
-            Plan { steps, ..(**plan).clone() }
-        })
-        .collect();
-    let report = conformance::chosen(engine, &new.iter().collect::<Vec<_>>());
+    let steps = plans.iter().flat_map(|plan| &plan.steps);
+    let new: Vec<&Step> = steps.filter(|step| seen.insert(used(step))).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let report = conformance::chosen(engine, &new);
     if let Some(failed) = report.failed().next() {
         return Err(none(format!("the self-check of the device {failed}")));
     }

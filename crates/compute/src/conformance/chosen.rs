@@ -6,11 +6,11 @@ use super::single::{self, Asked};
 use super::values::{Random, difference};
 use super::{Report, candidates, regions};
 use crate::engine::Engine;
-use crate::plan::{Plan, Region};
+use crate::plan::Step;
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::collections::BTreeSet;
 
-/// Runs the kernels of these plans, each on the smallest case that it takes: one for each dtype of its matrices. Kernels that
+/// Runs the kernels of these steps, each on the smallest case that it takes: one for each dtype of its matrices. Kernels that
 /// no case fits, such as kernels of custom ops, are left out.
 ///
 /// ```
@@ -19,12 +19,9 @@ use std::collections::BTreeSet;
 /// assert!(conformance::chosen(&engine, &[]).results.is_empty());
 /// # Ok::<(), inkstone_compute::Error>(())
 /// ```
-pub fn chosen(engine: &dyn Engine, plans: &[&Plan]) -> Report {
-    let mut used: BTreeSet<(String, Vec<DType>)> = BTreeSet::new();
-    for step in plans.iter().flat_map(|plan| &plan.steps) {
-        let matrices = step.ins().filter(|a| matches!(a.region, Region::Weight(_)) && a.ty.rows != Dim::N(1));
-        used.insert((step.kernel.clone(), matrices.map(|a| a.ty.dtype).collect()));
-    }
+pub fn chosen(engine: &dyn Engine, steps: &[&Step]) -> Report {
+    let used: BTreeSet<(&str, Vec<DType>)> =
+        steps.iter().map(|step| (step.kernel.as_str(), step.matrices().collect())).collect();
     let mut all: Vec<Case> = cases::all().into_iter().chain(regions::all()).collect();
     all.sort_by_key(size);
     let results = used.iter().filter_map(|(kernel, matrices)| run(engine, &all, kernel, matrices));
@@ -37,16 +34,18 @@ fn size(case: &Case) -> u64 {
     case.operands.iter().map(|operand| operand.ty().elements(&sizes)).fold(0, u64::saturating_add)
 }
 
+/// The dtypes of the matrices of a case.
+fn matrices_of(case: &Case) -> impl Iterator<Item = DType> {
+    case.operands.iter().filter_map(|operand| match operand {
+        Operand::Weight(ty) if ty.rows != Dim::N(1) => Some(ty.dtype),
+        _ => None,
+    })
+}
+
 /// The first case that a kernel takes with matrices of these dtypes. Regions have one dtype.
 fn run(engine: &dyn Engine, cases: &[Case], kernel: &str, matrices: &[DType]) -> Option<super::CaseResult> {
     let kernel = engine.registry().get(kernel)?;
-    let fits = |case: &&Case| {
-        let weights = case.operands.iter().filter_map(|operand| match operand {
-            Operand::Weight(ty) if ty.rows != Dim::N(1) => Some(ty.dtype),
-            _ => None,
-        });
-        kernel.implements.covers(&case.op) && weights.eq(matrices.iter().copied())
-    };
+    let fits = |case: &&Case| kernel.implements.covers(&case.op) && matrices_of(case).eq(matrices.iter().copied());
     cases.iter().filter(fits).find_map(|case| Some(asked(engine, case, kernel.name)?.result()))
 }
 
@@ -75,11 +74,7 @@ pub fn equal_bits(engine: &dyn Engine, kernels: [&str; 2], matrix: Option<DType>
     let mut all: Vec<Case> = cases::all().into_iter().filter(|case| case.rows <= 8).collect();
     all.sort_by_key(|case| std::cmp::Reverse(size(case)));
     for case in &all {
-        let matrices = case.operands.iter().filter_map(|operand| match operand {
-            Operand::Weight(ty) if ty.rows != Dim::N(1) => Some(ty.dtype),
-            _ => None,
-        });
-        if !matrices.eq(matrix) {
+        if !matrices_of(case).eq(matrix) {
             continue;
         }
         let asked = kernels.map(|kernel| asked(engine, case, kernel));
