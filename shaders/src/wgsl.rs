@@ -60,7 +60,6 @@ texts! {
     "norm",
     "norm_quantize",
     "quantize",
-    "quantize_16",
     "rope",
     "rope_write",
     "sample",

@@ -170,18 +170,13 @@ impl Engine for Wgpu {
     }
 
     fn alloc(&self, bytes: u64, usage: Usage) -> Result<Buffer> {
-        let mut memory = Memory::all(&self.device, &self.budget, &[(bytes, usage)])?;
-        let memory = memory.pop().ok_or(Error::Foreign { what: "buffer", engine: Self::NAME.to_owned() })?;
-        Ok(Buffer::new(Arc::new(memory), bytes))
+        let buffer = self.alloc_all(&[(bytes, usage)])?.pop();
+        buffer.ok_or(Error::Foreign { what: "buffer", engine: Self::NAME.to_owned() })
     }
 
     fn alloc_all(&self, buffers: &[(u64, Usage)]) -> Result<Vec<Buffer>> {
         let memory = Memory::all(&self.device, &self.budget, buffers)?;
-        Ok(memory
-            .into_iter()
-            .map(|memory| (memory.bytes, memory))
-            .map(|(bytes, m)| Buffer::new(Arc::new(m), bytes))
-            .collect())
+        Ok(memory.into_iter().zip(buffers).map(|(memory, (bytes, _))| Buffer::new(Arc::new(memory), *bytes)).collect())
     }
 
     fn weight_bytes(&self, weights: &[WeightSlot]) -> u64 {

@@ -190,13 +190,12 @@ impl Maker<'_> {
             };
             place.copy_from_slice(parameters);
         }
-        let uniform = |usage| BufferDescriptor {
+        let parameters = wgpu.create_buffer(&BufferDescriptor {
             label: Some("parameters"),
             size: bytes.len() as u64,
-            usage,
+            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
             mapped_at_creation: false,
-        };
-        let parameters = wgpu.create_buffer(&uniform(BufferUsages::UNIFORM | BufferUsages::COPY_DST));
+        });
         self.device.queue.write_buffer(&parameters, 0, &bytes);
         let [read, write, other] = self.device.none()?;
         let write = [write, other];

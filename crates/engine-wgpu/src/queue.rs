@@ -38,10 +38,10 @@ const PENDING: u8 = 0;
 const MAPPED: u8 = 1;
 const FAILED: u8 = 2;
 
-/// The whole words that contain a range: the first byte and the size.
-fn words(memory: &Memory, range: &Back) -> (u64, u64) {
-    let (start, end) = (range.offset / 4 * 4, (range.offset + range.bytes as u64).next_multiple_of(4));
-    (memory.offset + start, end - start)
+/// The whole words that contain bytes: the first byte and the size. Only whole words can be copied.
+fn words(offset: u64, bytes: usize) -> (u64, u64) {
+    let start = offset / 4 * 4;
+    (start, (offset + bytes as u64).next_multiple_of(4) - start)
 }
 
 fn foreign(what: &'static str) -> Error {
@@ -95,7 +95,8 @@ impl Queue for WgpuQueue {
         let mut bytes = 0;
         for range in back {
             range.check()?;
-            bytes += words(own(&range.buffer, &self.budget)?, range).1;
+            own(&range.buffer, &self.budget)?;
+            bytes += words(range.offset, range.bytes).1;
         }
         self.device.check()?;
         let device = self.device.clone();
@@ -111,9 +112,9 @@ impl Queue for WgpuQueue {
             let mut at = 0;
             for range in back {
                 let memory = own(&range.buffer, &self.budget)?;
-                let (offset, bytes) = words(memory, range);
+                let (start, bytes) = words(range.offset, range.bytes);
                 if bytes > 0 {
-                    encoder.copy_buffer_to_buffer(&memory.buffer, offset, &kept.staging, at, bytes);
+                    encoder.copy_buffer_to_buffer(&memory.buffer, memory.offset + start, &kept.staging, at, bytes);
                 }
                 kept.ranges.push((range.clone(), at + range.offset % 4, false));
                 at += bytes;
@@ -179,13 +180,12 @@ impl Queue for WgpuQueue {
         self.device.check()?;
         let _line = self.device.line();
         memory.note(offset, bytes);
-        let end = offset + bytes.len() as u64;
-        if offset.is_multiple_of(4) && end.is_multiple_of(4) {
+        let (start, length) = words(offset, bytes.len());
+        if (start, length) == (offset, bytes.len() as u64) {
             self.device.queue.write_buffer(&memory.buffer, memory.offset + offset, bytes);
             return Ok(());
         }
-        // Only whole words can be written: those at the edges keep their other bytes.
-        let (start, length) = (offset / 4 * 4, end.next_multiple_of(4) - offset / 4 * 4);
+        // The words at the edges keep their other bytes.
         let mut whole = vec![0; length as usize];
         read(&self.device, memory, start, &mut whole)?;
         whole[(offset - start) as usize..][..bytes.len()].copy_from_slice(bytes);
@@ -207,13 +207,13 @@ impl Queue for WgpuQueue {
 /// Reads a part of a buffer behind all work.
 fn read(device: &Device, memory: &Memory, offset: u64, into: &mut [u8]) -> Result<()> {
     device.check()?;
-    let (start, end) = (offset / 4 * 4, (offset + into.len() as u64).next_multiple_of(4));
-    if start == end {
+    let (start, length) = words(offset, into.len());
+    if length == 0 {
         return Ok(());
     }
-    let staging = staging(device, end - start);
+    let staging = staging(device, length);
     let mut encoder = device.wgpu.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(&memory.buffer, memory.offset + start, &staging, 0, end - start);
+    encoder.copy_buffer_to_buffer(&memory.buffer, memory.offset + start, &staging, 0, length);
     let index = device.queue.submit([encoder.finish()]);
     staging.map_async(MapMode::Read, .., |_| {});
     device.wait(Some(index))?;

@@ -6,14 +6,8 @@ fn codes_0(base: u32, group: u32, j: u32) -> u32 {
 }
 fn scales_0(base: u32, group: u32) -> Scales {
   let block = group / 8u * 36u;
-  let shift = group % 4u * 8u;
-  let d = unpack2x16float(w_0(base, 0u, block));
-  let a = w_0(base, 0u, block + 1u) >> shift;
-  let b = w_0(base, 0u, block + 2u) >> shift;
-  let c = w_0(base, 0u, block + 3u) >> shift;
-  // The last four have their upper two bits above the first four.
-  let last = group % 8u >= 4u;
-  let scale = select(a & 63u, (c & 15u) | ((a >> 2u) & 48u), last);
-  let least = select(b & 63u, ((c >> 4u) & 15u) | ((b >> 2u) & 48u), last);
-  return Scales(d.x * f32(scale), d.y * f32(least), 0u);
+  return six_bits(
+    vec4(w_0(base, 0u, block), w_0(base, 0u, block + 1u), w_0(base, 0u, block + 2u), w_0(base, 0u, block + 3u)),
+    group % 8u,
+  );
 }

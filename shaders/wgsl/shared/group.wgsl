@@ -4,6 +4,17 @@
 // the two halves is multiplied by the first two, m by the last two.
 struct Scales { s: f32, m: f32, factors: u32 }
 
+// The factors of group `group` of a block of Q4_K or Q5_K, from its first words: d and m; scales and minima of 6 bits.
+fn six_bits(words: vec4<u32>, group: u32) -> Scales {
+  let d = unpack2x16float(words.x);
+  let packed = words >> vec4(group % 4u * 8u);
+  // The last four have their upper two bits above the first four.
+  let last = group >= 4u;
+  let scale = select(packed.y & 63u, (packed.w & 15u) | ((packed.y >> 2u) & 48u), last);
+  let least = select(packed.z & 63u, ((packed.w >> 4u) & 15u) | ((packed.z >> 2u) & 48u), last);
+  return Scales(d.x * f32(scale), d.y * f32(least), 0u);
+}
+
 // Byte `i` of a word, with its sign.
 fn byte(word: u32, i: u32) -> i32 { return bitcast<i32>(word << (24u - 8u * i)) >> 24u; }
 
