@@ -28,6 +28,7 @@ pub mod sampling;
 mod shape;
 mod source;
 pub mod step;
+mod visible;
 
 pub use array::{Array, NoMemory};
 pub use custom::CustomOp;
@@ -39,3 +40,4 @@ pub use shape::{Dim, Sizes, Slots, Type};
 pub use source::{
     NoProgress, NoWeights, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource,
 };
+pub use visible::Visible;

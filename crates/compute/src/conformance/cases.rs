@@ -211,7 +211,7 @@ fn attends() -> Vec<Case> {
     let mut cases = Vec::new();
     for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
         for dtype in encodable().filter(|d| fits(kv_heads * key, d) && fits(kv_heads * value, d)) {
-            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt() };
+            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt(), window: None };
             let [apart, values] = [key, value].map(|dim| Type::cache(i % 2, dtype, kv_heads, dim));
             let one = Type::new(dtype, Dim::Slots { group: i % 2, heads: 1 }, kv_heads * key).state();
             for keys in std::iter::once(apart).chain((one != apart).then_some(one)) {

@@ -222,7 +222,7 @@ fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, positions]));
-    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25 };
+    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, window: None };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

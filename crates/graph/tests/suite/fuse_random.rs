@@ -83,7 +83,7 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
     let v = if how.is_multiple_of(5) { k } else { v };
     let keys = t.kv_write(keys, k, rows).unwrap();
     let cached = t.kv_write(cached, v, rows).unwrap();
-    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3 };
+    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3, window: None };
     let made = t.attend(q, &keys, &cached, rows, attend).unwrap();
     states.extend([keys, cached]);
     vec![made, made, made, q, k]

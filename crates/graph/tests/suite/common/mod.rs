@@ -70,7 +70,7 @@ fn block(t: &Tracer, layer: usize, x: Value, rows: Value) -> Result<Value> {
     let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
     let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
     let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
+    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, window: None })?;
     t.keep(k);
     t.keep(v);
     let x = t.add(x, t.linear(a, matrix("attn_output", WIDTH, q_cols)?, None)?)?;

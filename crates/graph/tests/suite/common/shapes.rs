@@ -134,7 +134,7 @@ impl Layer<'_, '_> {
         let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
         let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
         let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
+        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, window: None })?;
         t.keep(k);
         t.keep(v);
         let x = t.add(x, self.dense("attn_output", a)?)?;
