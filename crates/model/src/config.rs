@@ -1,8 +1,8 @@
 //! The configuration of a decoder-only transformer, from the metadata of its file.
 
-use crate::Error;
 use crate::fields::Fields;
 use crate::positions::Positions;
+use crate::{Error, RopeConfig};
 use inkstone_gguf::{Metadata, Value};
 use inkstone_tensor::WeightSource;
 
@@ -11,7 +11,7 @@ const LAYERS: u64 = 1024;
 /// The largest number of values in a head. The largest heads have under 1,000.
 const HEAD: u64 = 1 << 16;
 /// The largest value of all other counts.
-const MANY: u64 = 1 << 31;
+pub(crate) const MANY: u64 = 1 << 31;
 
 /// The tensor with a row for each token.
 pub(crate) const EMBEDDING: &str = "token_embd.weight";
@@ -60,6 +60,13 @@ pub struct Config {
     pub eps: f32,
     /// The encoding of positions.
     pub positions: Positions,
+    /// The factor of the scores of attention.
+    pub scale: f64,
+    /// The size of the sliding window of each layer; `None` for a layer that sees all earlier positions. Empty if no layer
+    /// has one.
+    pub windows: Vec<Option<usize>>,
+    /// The rotation in layers with a window, if it differs from `positions`.
+    pub window_rope: Option<RopeConfig>,
 }
 
 impl Config {
@@ -102,6 +109,9 @@ impl Config {
             context: f.needed("context_length", 1..=MANY, "the trained context")?,
             eps,
             positions: positions(&f, source, head_dim)?,
+            scale: 1.0 / (head_dim as f64).sqrt(),
+            windows: Vec::new(),
+            window_rope: None,
         })
     }
 }

@@ -63,4 +63,6 @@ cases! {
     qwen2 "qwen2";
     qwen3 "qwen3";
     gpt2 "gpt2";
+    gemma3 "gemma3";
+    gemma3_8l "gemma3-8l";
 }

@@ -6,7 +6,9 @@ use super::cases::{Case, Operand};
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Layout};
 use inkstone_tensor::body::{Body, Node, Region, ValueId};
-use inkstone_tensor::ops::{Attend, Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
+use inkstone_tensor::ops::{
+    Attend, Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term, Window,
+};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
@@ -113,9 +115,12 @@ pub(super) fn all() -> Vec<Case> {
             ]
         });
         let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
-        let attends = caches.flat_map(move |d| [attend(rows, d, false, 2), attend(rows, d, true, 2)]);
+        let attends = caches.flat_map(move |d| [attend(rows, d, false, 2, None), attend(rows, d, true, 2, None)]);
+        let window = Some(Window { size: 70, first: 3 });
+        let windows = [false, true].map(|norms| attend(rows, DType::F16, norms, 2, window));
         // So many tiles that several are claimed at once.
-        products.chain([norm_quantize(rows)]).chain(attends).chain([attend(rows, DType::F16, false, 8)])
+        let many = attend(rows, DType::F16, false, 8, None);
+        products.chain([norm_quantize(rows)]).chain(attends).chain(windows).chain([many])
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -206,7 +211,7 @@ fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Ca
 
 /// Two query heads for each head of keys and values. All values of a head except four are rotated. One head is not a
 /// whole block of a cache format with blocks.
-fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
+fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize, window: Option<Window>) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
@@ -222,7 +227,7 @@ fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, positions]));
-    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, window: None };
+    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, window };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

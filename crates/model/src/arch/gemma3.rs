@@ -1,0 +1,70 @@
+//! Gemma 3 (arXiv 2503.19786): like Llama, with norms before and after each part, norms of each head of queries and keys, and
+//! a gate of GELU. Five of six layers have a sliding window and rotate by a base of their own. The rows of the embedding,
+//! which is also the head, are multiplied by the square root of their length. The norms of the file contain their 1.
+
+use crate::block::{Attention, Bias, Layer, output_rms_norm};
+use crate::config::{EMBEDDING, Epsilon};
+use crate::fields::Fields;
+use crate::rope::Scaling;
+use crate::{Config, Error, KvFormats, Positions, RopeConfig, frame, positions, windows};
+use inkstone_gguf::Metadata;
+use inkstone_graph::Graph;
+use inkstone_tensor::WeightSource;
+use inkstone_tensor::ops::{Expr, Pairs, Term, Window};
+
+const ARCH: &str = "gemma3";
+/// Each such layer has no window, if the file does not say which.
+const PATTERN: usize = 6;
+/// The layers of the model with 27B parameters, whose scores have a scale of their own.
+const LAYERS_27B: usize = 62;
+
+pub(super) fn config(metadata: &Metadata, source: &dyn WeightSource) -> Result<Config, Error> {
+    let f = Fields { metadata, arch: ARCH };
+    for name in ["attn_logit_softcapping", "final_logit_softcapping"] {
+        if let Some(cap) = f.number(name, "a number", |x| !x.is_nan())?.filter(|cap| *cap != 0.0) {
+            return Err(Error::NotYet { what: "soft caps are", key: f.key(name), value: cap.to_string() });
+        }
+    }
+    let mut config = Config::read(metadata, source, ARCH, Epsilon::RMS, Positions::rotary)?;
+    config.windows = windows::read(&f, config.layers, PATTERN)?;
+    if let Positions::Rotary(rope) = &config.positions {
+        let base = f.positive("rope.freq_base_swa")?.unwrap_or(10_000.0);
+        config.window_rope = Some(RopeConfig { dims: rope.dims, base, scaling: Scaling::None });
+    }
+    if config.layers == LAYERS_27B {
+        config.scale = 1.0 / (config.width as f64 / config.heads as f64).sqrt();
+    }
+    Ok(config)
+}
+
+/// The graph from tokens to hidden rows.
+pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Result<Graph, Error> {
+    let full = positions::rope(c, source, Pairs::Halves)?;
+    let window = positions::window_rope(c, Pairs::Halves)?;
+    let scaled = Expr::new(&[Term::In(0), Term::Constant((c.width as f64).sqrt() as f32), Term::Mul]);
+    frame::body(source, |t, rows| {
+        let mut x = t.map(scaled, &[t.embed(rows, t.weight(EMBEDDING, c.vocab, c.width)?)?])?;
+        for index in 0..c.layers {
+            let l = Layer { t, c, index };
+            let size = c.windows.get(index).copied().flatten();
+            let rope = if size.is_some() { &window } else { &full };
+            let attention = Attention { window: size.map(|size| Window { size, first: 0 }), ..Attention::full(c) };
+            let h = l.rms_norm("attn_norm", c.width, x)?;
+            let [q, k, v] = l.qkv(Bias::Any, h)?;
+            let q = l.rms_norm("attn_q_norm", c.head_dim, q)?;
+            let k = l.rms_norm("attn_k_norm", c.head_dim, k)?;
+            let (q, k) = (t.rope(q, rows, rope)?, t.rope(k, rows, rope)?);
+            let h = l.attention(attention, [q, k, v], rows, kv, Bias::Any)?;
+            x = t.add(x, l.rms_norm("post_attention_norm", c.width, h)?)?;
+            let h = l.rms_norm("ffn_norm", c.width, x)?;
+            let h = l.gated_mlp(|gate| t.gelu(gate), h)?;
+            x = t.add(x, l.rms_norm("post_ffw_norm", c.width, h)?)?;
+        }
+        Ok(x)
+    })
+}
+
+/// The graph from selected rows to logits.
+pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
+    frame::head(c, source, |t, x| output_rms_norm(t, c, x))
+}
