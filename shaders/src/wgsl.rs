@@ -79,6 +79,7 @@ texts! {
     "shared/rows",
     "shared/total",
     "shared/turn",
+    "shared/window",
     "values/given",
     "values/layer_norm",
     "values/rms_norm",

@@ -60,4 +60,4 @@ pub use session::{MAX_EXTRA, Session, SessionError, SessionStream};
 pub use steps::{PageOrder, Steps};
 pub use stops::{MAX_STOP_BYTES, MAX_STOPS, StopRules};
 pub use stream::Stream;
-pub use traffic::Traffic;
+pub use traffic::{CacheTraffic, Traffic};

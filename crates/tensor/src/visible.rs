@@ -95,7 +95,7 @@ mod tests {
         for size in [1, 2, 3, 5, 9, 30] {
             for first in [0, 1, 4, 7, 30] {
                 let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, window: Some(Window { size, first }) };
-                assert_eq!(attend.most(), size + first);
+                assert_eq!(Window { size, first }.most(), size + first);
                 for row in 0..20 {
                     let sees = |p: &usize| *p < first || p + size > row;
                     all.push((attend.visible(row), (0..=row).filter(sees).collect()));

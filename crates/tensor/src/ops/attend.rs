@@ -21,7 +21,7 @@ pub struct Attend {
 }
 
 /// A sliding window (Beltagy et al. 2020, arXiv 2004.05150), perhaps with the first tokens (Xiao et al. 2023, arXiv 2309.17453).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Window {
     /// A row sees itself and the `size - 1` rows before it; at least 1.
     pub size: usize,
@@ -29,16 +29,26 @@ pub struct Window {
     pub first: usize,
 }
 
-impl Attend {
+impl Window {
+    /// A window that hides nothing.
+    pub const ALL: Window = Window { size: usize::MAX, first: 0 };
+
     /// What a row at a position sees.
-    pub fn visible(&self, position: usize) -> Visible {
+    pub fn visible(self, position: usize) -> Visible {
         let end = position.saturating_add(1);
-        self.window.map_or(Visible::new(0, 0, end), |w| Visible::new(w.first, end.saturating_sub(w.size), end))
+        Visible::new(self.first, end.saturating_sub(self.size), end)
     }
 
     /// The most positions that a row sees.
-    pub fn most(&self) -> usize {
-        self.window.map_or(usize::MAX, |w| w.size.saturating_add(w.first))
+    pub fn most(self) -> usize {
+        self.size.saturating_add(self.first)
+    }
+}
+
+impl Attend {
+    /// What a row at a position sees.
+    pub fn visible(&self, position: usize) -> Visible {
+        self.window.unwrap_or(Window::ALL).visible(position)
     }
 }
 
@@ -130,7 +140,8 @@ impl OpDef for Attend {
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
         let (rows, slots) = (ins[0].rows.at(sizes), sizes.slots.of(ins[1].rows.group()));
         let of = |places: usize| Sizes { slots: Slots::every_group(places.min(slots)), ..*sizes };
-        let (all, one) = (of(self.most().saturating_mul(rows)), of(self.most()));
+        let most = self.window.unwrap_or(Window::ALL).most();
+        let (all, one) = (of(most.saturating_mul(rows)), of(most));
         let caches = ins[1].bytes(&all).saturating_add(ins[2].bytes(&all));
         let macs = ins[1].elements(&one).saturating_add(ins[2].elements(&one));
         let heads = (self.heads / self.kv_heads) as u64;
