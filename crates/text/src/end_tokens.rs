@@ -36,8 +36,8 @@ pub(crate) const END_TEXTS: &[&str] = &[
 /// In formats with the first two texts, the third one ends a message within a turn.
 const NOT_AN_END: &[[&str; 3]] = &[["<|return|>", "<|call|>", "<|end|>"], ["<|flush|>", "<|calls|>", "<|end|>"]];
 
-/// Texts that also occur in plain text (`</s>` is HTML). They are end tokens only if their type in the file is not
-/// normal.
+/// Texts that also occur in plain text (`</s>` is HTML, and a user-defined token of Gemma). They are end tokens only if they
+/// are control tokens in the file.
 const MARKUP: &[&str] = &["</s>"];
 
 /// The ids of the texts in the table. Each of them becomes a control token, because plain text must not produce it. The
@@ -47,7 +47,7 @@ pub(crate) fn find(vocab: &mut Vocab) -> (Vec<u32>, usize) {
     let mut changed = 0;
     for text in END_TEXTS {
         let Some(id) = vocab.find(text.as_bytes()) else { continue };
-        if MARKUP.contains(text) && vocab.kind(id) == Some(TokenKind::Normal) {
+        if MARKUP.contains(text) && vocab.kind(id) != Some(TokenKind::Control) {
             continue;
         }
         if vocab.kind(id) != Some(TokenKind::Control) {

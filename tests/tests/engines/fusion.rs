@@ -25,7 +25,7 @@ fn archs() -> Vec<(PathBuf, Vec<u32>)> {
         let ids = json::<Case>(&folder.join("case.json")).ids;
         (folder.join("model.gguf"), ids[..TOKENS].to_vec())
     };
-    ["llama", "qwen2", "qwen3", "gpt2"].map(case).into()
+    ["llama", "qwen2", "qwen3", "gpt2", "gemma3", "gemma3-8l"].map(case).into()
 }
 
 /// One with quantised weights.

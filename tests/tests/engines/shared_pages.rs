@@ -13,7 +13,8 @@ struct Case {
 
 impl Case {
     fn all(engine: &str) -> Vec<Case> {
-        let mut subjects = vec![(Subject::arch("llama"), "f32"), (Subject::arch("qwen3"), "f16")];
+        let archs = [("llama", "f32"), ("qwen3", "f16"), ("gemma3-8l", "f32")];
+        let mut subjects = Vec::from(archs.map(|(arch, format)| (Subject::arch(arch), format)));
         if engine != "reference" {
             subjects.push((Subject::story_q4_k_m(), "f16"));
         }

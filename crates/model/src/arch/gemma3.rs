@@ -68,3 +68,50 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
 pub(super) fn head(c: &Config, source: &dyn WeightSource) -> Result<Graph, Error> {
     frame::head(c, source, |t, x| output_rms_norm(t, c, x))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkstone_gguf::Value;
+    use inkstone_tensor::NoWeights;
+
+    /// A model of this many layers whose heads are not the width divided by their number.
+    fn of(layers: u32, more: &[(&str, Value)]) -> Config {
+        let mut metadata = Metadata::new();
+        let mut set = |key: &str, value: Value| drop(metadata.insert(&format!("gemma3.{key}"), value));
+        for (key, value) in [
+            ("block_count", layers),
+            ("context_length", 128),
+            ("embedding_length", 5376),
+            ("feed_forward_length", 96),
+            ("attention.head_count", 32),
+            ("attention.head_count_kv", 16),
+            ("attention.key_length", 128),
+            ("vocab_size", 10),
+        ] {
+            set(key, value.into());
+        }
+        set("attention.layer_norm_rms_epsilon", 1e-6f32.into());
+        more.iter().for_each(|(key, value)| set(key, value.clone()));
+        config(&metadata, &NoWeights).unwrap()
+    }
+
+    #[test]
+    fn the_scale_of_27b_is_of_its_width() {
+        assert_eq!(of(62, &[]).scale, 1.0 / 168f64.sqrt());
+        for layers in [18, 26, 34, 48, 61, 63] {
+            assert_eq!(of(layers, &[]).scale, 1.0 / 128f64.sqrt(), "{layers} layers");
+        }
+    }
+
+    #[test]
+    fn files_without_keys_have_a_full_layer_in_six_and_two_rotations() {
+        let config = of(18, &[("attention.sliding_window", 512u32.into()), ("rope.freq_base", 1e6f32.into())]);
+        let full: Vec<usize> = (0..18).filter(|layer| config.windows[*layer].is_none()).collect();
+        assert_eq!(full, [5, 11, 17]);
+        assert!(config.windows.iter().flatten().all(|size| *size == 512));
+        let rope = |base| RopeConfig { dims: 128, base, scaling: Scaling::None };
+        assert_eq!((config.positions, config.window_rope), (Positions::Rotary(rope(1e6)), Some(rope(1e4))));
+        assert!(of(18, &[]).windows.iter().all(Option::is_none));
+    }
+}
