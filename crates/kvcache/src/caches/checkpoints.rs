@@ -1,5 +1,6 @@
 //! Checkpoints: lengths of texts below which the tree keeps the rows of window groups.
 
+use super::floor::Rows;
 use crate::tree::{Nodes, Parent, filled};
 use crate::{Error, GONE, Pool, Tables};
 use inkstone_tensor::Group;
@@ -86,12 +87,13 @@ impl Checkpoints {
         }
         let places = |index: usize| page.min(len - index * page);
         let windows = || groups.iter().copied().enumerate().skip(1);
-        // A page of the node, or of the table.
+        // A page of the table, or of the node.
         let there = windows().all(|(g, group)| {
-            indices(group, page, len).all(|index| {
-                let kept = self.page(g, path[index]).map_or(0, |own| pools[g].kept(own));
-                kept >= places(index) || tables.of(g).pages().get(index).is_some_and(|own| *own != GONE)
-            })
+            let valid = |index: usize| match tables.of(g).pages().get(index) {
+                None | Some(&GONE) => self.page(g, path[index]).map_or(0, |own| pools[g].kept(own)),
+                Some(_) => page,
+            };
+            Rows { page, places: valid }.incomplete(group, len).is_none()
         });
         if !there || self.list.len() == self.list.capacity() {
             return false;

@@ -11,7 +11,7 @@ pub(super) struct Rows<P: Fn(usize) -> usize> {
 impl<P: Fn(usize) -> usize> Rows<P> {
     /// The first page that is missing or incomplete, of those that a sequence of `len` tokens needs: pages with rows that its
     /// next row sees, and the page in which it goes on. A page is complete with all its rows before `len`.
-    fn incomplete(&self, group: Group, len: usize) -> Option<usize> {
+    pub fn incomplete(&self, group: Group, len: usize) -> Option<usize> {
         let Group::Window(window) = group else { return None };
         let last = (len + 1).saturating_sub(window.size).min(len / self.page * self.page) / self.page;
         let (first, last) = (0..window.first.min(len).div_ceil(self.page), last..len.div_ceil(self.page));

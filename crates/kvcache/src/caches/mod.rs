@@ -313,9 +313,9 @@ impl Caches {
         tree.insert_with(&mut pools[0], salt, &mut tables.0[0], ids, |old, new| checkpoints.moved(old, new))
     }
 
-    /// Sets a checkpoint: the tree keeps the rows of window groups that a sequence of `len` tokens keeps. Call it behind
-    /// [`Caches::insert`], before rows are given back. Returns whether it is set: not if some of these rows are gone, or if
-    /// the tokens are not in the tree.
+    /// Sets a checkpoint: the tree keeps the rows of window groups that a sequence of `len` tokens keeps, as far as they are
+    /// there. Call it behind [`Caches::insert`], before rows are given back. Returns whether it is set: not if rows are gone
+    /// that the next one sees, or if the tokens are not in the tree.
     pub fn checkpoint(&mut self, tables: &mut Tables, len: usize) -> bool {
         let Caches { page, groups, pools, tree, checkpoints, .. } = self;
         checkpoints.set(groups, pools, tree.nodes(), tables, *page, len)
