@@ -17,7 +17,7 @@ use crate::{
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
-use inkstone_kvcache::{PageTable, Salt, Salts};
+use inkstone_kvcache::{Salt, Salts, Tables};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::NoProgress;
 use inkstone_tensor::step::{Sampler, carry::ENDS};
@@ -409,9 +409,10 @@ impl Generator {
             begun: false,
             flights: 0,
             void: 0,
-            table: PageTable::default(),
-            copy: None,
-            source: PageTable::default(),
+            tables: Tables::default(),
+            copies: Default::default(),
+            sources: Tables::default(),
+            parts: Default::default(),
             salt,
             private: !self.config.prefix,
             looked_up: false,

@@ -6,10 +6,10 @@ use crate::scheduler::Parts;
 use crate::{Result, RunConfig};
 use inkstone_compute::{Engine, Plan};
 use inkstone_graph::Compiled;
-use inkstone_kvcache::{Pool, PrefixTree};
+use inkstone_kvcache::Caches;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::step::SEQS;
-use inkstone_tensor::{Progress, Slots};
+use inkstone_tensor::step::{GROUPS, SEQS};
+use inkstone_tensor::{Group, Progress, Slots};
 use std::sync::Arc;
 
 /// A model that is compiled for an engine and has no memory there yet.
@@ -60,12 +60,16 @@ impl Unloaded {
             tokens => context.max(tokens / config.page.max(1)),
         };
         needs.check(context as u64, pages as u64)?;
-        let mut pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let tree = PrefixTree::new(&mut pool)?;
-        let compiled = compiled.with_slots(Slots::one_group(pool.slots()))?;
+        let groups = graph.config.groups();
+        let groups: Vec<(Group, usize)> =
+            groups.into_iter().map(|group| (group, pages.saturating_mul(config.page))).collect();
+        let caches = Caches::new(&groups, config.page)?;
+        let mut slots = [0; GROUPS];
+        slots.iter_mut().zip(0..groups.len()).for_each(|(slots, group)| *slots = caches.pool(group).slots());
+        let compiled = compiled.with_slots(Slots::new(slots))?;
         engine.warm(&compiled.all_plans().collect::<Vec<&Plan>>(), progress)?;
         let (runner, step) = Runner::new(&graph, &engine, compiled, &config, progress)?;
-        Ok(Loaded { graph, engine, config, needs, parts: Parts { runner, step, pool, tree } })
+        Ok(Loaded { graph, engine, config, needs, parts: Parts { runner, step, caches } })
     }
 }
 

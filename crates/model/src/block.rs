@@ -2,7 +2,7 @@
 
 use crate::{Config, KvFormats};
 use inkstone_graph::{Result, Tracer, Value};
-use inkstone_tensor::ops::{Attend, Window};
+use inkstone_tensor::ops::Attend;
 
 /// Whether a matrix has a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,24 +11,6 @@ pub(crate) enum Bias {
     Any,
     /// A missing bias is an error.
     Needed,
-}
-
-/// How a layer attends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Attention {
-    /// The layer group of its caches.
-    pub group: usize,
-    /// The factor of scores.
-    pub scale: f64,
-    /// What a row sees; all earlier positions if this is `None`.
-    pub window: Option<Window>,
-}
-
-impl Attention {
-    /// Without a window, in group 0.
-    pub fn full(c: &Config) -> Attention {
-        Attention { group: 0, scale: c.scale, window: None }
-    }
 }
 
 /// A layer of a model, with functions for its parts. Weights are given by their names in the file.
@@ -75,16 +57,10 @@ impl Layer<'_, '_> {
 
     /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, followed by the output matrix.
     #[track_caller]
-    pub fn attention(
-        &self,
-        Attention { group, scale, window }: Attention,
-        [q, k, v]: [Value; 3],
-        rows: Value,
-        kv: KvFormats,
-        bias: Bias,
-    ) -> Result<Value> {
+    pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
         let Layer { t, c, .. } = *self;
-        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale, window };
+        let (group, window) = (c.group(self.index), c.window(self.index));
+        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: c.scale, window };
         let cache = |name, dtype, dim| t.cache(&self.name(name), group, dtype, c.kv_heads, dim);
         let k = t.kv_write(cache("k", kv.keys, c.head_dim), k, rows)?;
         let v = t.kv_write(cache("v", kv.values, c.value_dim), v, rows)?;

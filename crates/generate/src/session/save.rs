@@ -60,11 +60,15 @@ impl Session {
         let model = Fingerprint::of(&self.generator)?;
         let paged = Paged::caches(self.generator.compiled().interface());
         let mut turn = self.generator.shared().turn();
-        let tokens = turn.find_rows(self.salt, &self.ids)?;
-        let mut bytes = format::begin(&model, &self.ids, extra, tokens);
-        let rows = format::reserve_rows(&mut bytes, tokens.saturating_mul(paged.token_bytes()))?;
-        turn.read_rows(&paged, tokens, &mut bytes[rows..])?;
+        let mut tables = turn.find_rows(self.salt, &self.ids)?;
+        let stored = turn.stored(&tables);
+        let mut bytes = format::begin(&model, &self.ids, extra, tables.len());
+        format::ranges(&mut bytes, &stored);
+        let read = format::reserve_rows(&mut bytes, paged.bytes(&stored))
+            .and_then(|rows| turn.read_rows(&paged, &tables, &stored, &mut bytes[rows..]));
+        turn.caches.release(&mut tables)?;
         drop(turn);
+        read?;
         format::end(&mut bytes);
         Ok(bytes)
     }
@@ -101,13 +105,14 @@ impl Generator {
     }
 
     fn restored(&self, name: &str, bytes: &[u8], model: &Fingerprint, paged: &Paged) -> Result<(Session, Vec<u8>)> {
-        let contents = format::parse(name, bytes, model, paged.token_bytes())?;
+        let groups = self.graph().config.groups().len();
+        let contents = format::parse(name, bytes, model, paged, groups)?;
         check_tokens(self, name, &contents.ids)?;
         let salt = self.private_salt();
         // Without shared pages no request would find the rows.
         if self.config().prefix {
             let mut turn = self.shared().turn();
-            turn.write_rows(salt, &contents.ids, paged, contents.tokens, contents.rows)?;
+            turn.write_rows(salt, &contents.ids, paged, contents.tokens, (&contents.stored, contents.rows))?;
         }
         // Forgets the pages when it is dropped.
         let home = Some(Arc::new(Home::new(salt, self.shared().clone())));

@@ -6,7 +6,7 @@ mod floor;
 mod tests;
 
 use crate::tree::filled;
-use crate::{Error, GONE, PageCopy, Pool, PrefixTree, Salt, Stats, Tables};
+use crate::{Error, GONE, Hit, PageCopy, Pool, PrefixTree, Salt, Stats, Tables};
 use checkpoints::Checkpoints;
 use floor::Rows;
 use inkstone_tensor::Group;
@@ -248,6 +248,31 @@ impl Caches {
         Ok(fork)
     }
 
+    /// The pages of window groups, to which [`Caches::back`] returns.
+    ///
+    /// # Errors
+    /// Those of [`Caches::fork`].
+    pub fn mark(&mut self, tables: &Tables) -> Result<Tables, Error> {
+        let mut mark = Tables::default();
+        for group in 1..self.groups.len() {
+            mark.0[group] = self.pools[group].fork(tables.of(group))?;
+        }
+        Ok(mark)
+    }
+
+    /// Lets a sequence with these tables go back to the length that it had at a mark.
+    ///
+    /// # Errors
+    /// Those of [`Caches::fork`] and [`Caches::release`].
+    pub fn back(&mut self, tables: &mut Tables, mark: &Tables) -> Result<(), Error> {
+        for group in 1..self.groups.len() {
+            let fork = self.pools[group].fork(mark.of(group))?;
+            self.pools[group].release(&mut tables.0[group])?;
+            tables.0[group] = fork;
+        }
+        Ok(())
+    }
+
     /// The largest length up to `len` from which a sequence with these tables can go on.
     pub fn floor(&self, tables: &Tables, len: usize) -> usize {
         floor::common(&self.groups, len.min(tables.len()), |group| {
@@ -262,14 +287,73 @@ impl Caches {
         })
     }
 
+    /// The positions of `tables` whose rows are there in a group: the first ones, and the last ones.
+    pub fn rows(&self, tables: &Tables, group: usize) -> [Range<usize>; 2] {
+        let (table, page) = (tables.of(group), self.page);
+        let gone = |index: &usize| table.pages()[*index] == GONE;
+        let first = (0..table.pages().len()).take_while(|index| !gone(index)).count() * page;
+        let last = (0..table.pages().len()).rev().take_while(|index| !gone(index)).last().unwrap_or(0) * page;
+        match first >= table.len() {
+            true => [0..0, 0..table.len()],
+            false => [0..first, last..table.len()],
+        }
+    }
+
+    /// Makes empty tables cover `len` tokens, with free pages only where `rows` has all rows of a page in a group. Returns
+    /// whether rows can be computed from there on; if not, the tables are empty.
+    ///
+    /// # Errors
+    /// [`Error::NoPages`] after an eviction of what no sequence holds, or [`Error::NoMemory`].
+    pub fn place(
+        &mut self,
+        tables: &mut Tables,
+        len: usize,
+        rows: impl Fn(usize) -> [Range<usize>; 2],
+    ) -> Result<bool, Error> {
+        let page = self.page;
+        for group in 0..self.groups.len() {
+            let rows = rows(group);
+            let there = |index: usize| {
+                let (start, end) = (index * page, len.min((index + 1) * page));
+                group == 0 || rows.iter().any(|range| range.start <= start && end <= range.end)
+            };
+            let placed = self.with_room(group, |pool| pool.place(&mut tables.0[group], len, there));
+            if let Err(error) = placed {
+                self.release(tables)?;
+                return Err(error);
+            }
+        }
+        let whole = self.floor(tables, len) == len;
+        if !whole {
+            self.release(tables)?;
+        }
+        Ok(whole)
+    }
+
+    /// Like [`Caches::find`], for a caller that only looks: no use is noted.
+    ///
+    /// # Errors
+    /// Like [`Caches::find`].
+    pub fn peek(&mut self, salt: Salt, ids: &[u32], tables: &mut Tables) -> Result<Found, Error> {
+        let hit = self.tree.peek(salt, ids, ids.len(), &mut self.path);
+        self.adopt(hit, tables)
+    }
+
     /// Finds the longest beginning of `ids`, of at most `most` tokens. `tables`, which must be empty, get the pages up to its
     /// floor.
     ///
     /// # Errors
     /// [`Error::NoMemory`], or [`Error::Boundary`] for tables with pages.
     pub fn find(&mut self, salt: Salt, ids: &[u32], most: usize, tables: &mut Tables) -> Result<Found, Error> {
-        let Caches { page, groups, pools, tree, checkpoints, path, adopted, .. } = self;
-        let hit = tree.find(salt, ids, most, path);
+        let hit = self.tree.find(salt, ids, most, &mut self.path);
+        let found = self.adopt(hit, tables)?;
+        self.checkpoints.used(&self.path, self.page, found.floor);
+        Ok(found)
+    }
+
+    /// Adopts the pages of the nodes of the path, up to their floor.
+    fn adopt(&mut self, hit: Hit, tables: &mut Tables) -> Result<Found, Error> {
+        let Caches { page, groups, pools, checkpoints, path, adopted, .. } = self;
         path.extend(hit.partial.map(|partial| partial.page));
         // First places that are valid in the pages of the nodes, by group.
         let places = |pools: &[Pool], group: usize, index: usize| match group {
@@ -300,7 +384,6 @@ impl Caches {
             adopted.extend((0..floor.div_ceil(*page)).map(own));
             pools[group].adopt(table, adopted, floor)?;
         }
-        checkpoints.used(&path[..], *page, floor);
         Ok(Found { hit: hit.tokens, floor })
     }
 

@@ -126,6 +126,22 @@ impl Pool {
         Ok(())
     }
 
+    /// Makes an empty `table` cover `len` tokens, with free pages only at some indices, and [`GONE`] at the others.
+    ///
+    /// # Errors
+    /// [`Error::NoPages`] or [`Error::NoMemory`]. Nothing has changed then.
+    pub fn place(&mut self, table: &mut PageTable, len: usize, there: impl Fn(usize) -> bool) -> Result<(), Error> {
+        let pages = len.div_ceil(self.page);
+        self.require((0..pages).filter(|index| there(*index)).count())?;
+        table.pages.try_reserve(pages).map_err(|_| Error::NoMemory { pages })?;
+        for index in 0..pages {
+            let page = if there(index) { self.take() } else { None };
+            table.pages.push(page.unwrap_or(GONE));
+        }
+        table.len = len;
+        Ok(())
+    }
+
     /// Reserves memory for the pages of this many tokens, so that `table` grows to them without an allocation.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! a gate of GELU. Five of six layers have a sliding window and rotate by a base of their own. The rows of the embedding,
 //! which is also the head, are multiplied by the square root of their length. The norms of the file contain their 1.
 
-use crate::block::{Attention, Bias, Layer, output_rms_norm};
+use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
 use crate::fields::Fields;
 use crate::rope::Scaling;
@@ -10,7 +10,7 @@ use crate::{Config, Error, KvFormats, Positions, RopeConfig, frame, positions, w
 use inkstone_gguf::Metadata;
 use inkstone_graph::Graph;
 use inkstone_tensor::WeightSource;
-use inkstone_tensor::ops::{Expr, Pairs, Term, Window};
+use inkstone_tensor::ops::{Expr, Pairs, Term};
 
 const ARCH: &str = "gemma3";
 /// Each such layer has no window, if the file does not say which.
@@ -46,15 +46,13 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
         let mut x = t.map(scaled, &[t.embed(rows, t.weight(EMBEDDING, c.vocab, c.width)?)?])?;
         for index in 0..c.layers {
             let l = Layer { t, c, index };
-            let size = c.windows.get(index).copied().flatten();
-            let rope = if size.is_some() { &window } else { &full };
-            let attention = Attention { window: size.map(|size| Window { size, first: 0 }), ..Attention::full(c) };
+            let rope = if c.windows.get(index).copied().flatten().is_some() { &window } else { &full };
             let h = l.rms_norm("attn_norm", c.width, x)?;
             let [q, k, v] = l.qkv(Bias::Any, h)?;
             let q = l.rms_norm("attn_q_norm", c.head_dim, q)?;
             let k = l.rms_norm("attn_k_norm", c.head_dim, k)?;
             let (q, k) = (t.rope(q, rows, rope)?, t.rope(k, rows, rope)?);
-            let h = l.attention(attention, [q, k, v], rows, kv, Bias::Any)?;
+            let h = l.attention([q, k, v], rows, kv, Bias::Any)?;
             x = t.add(x, l.rms_norm("post_attention_norm", c.width, h)?)?;
             let h = l.rms_norm("ffn_norm", c.width, x)?;
             let h = l.gated_mlp(|gate| t.gelu(gate), h)?;

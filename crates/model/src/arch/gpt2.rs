@@ -1,7 +1,7 @@
 //! GPT-2 (Radford et al. 2019): layer norms before each part, learned positions, biases everywhere, one matrix for
 //! queries, keys and values, a plain MLP with GELU. The head is tied to the embedding.
 
-use crate::block::{Attention, Bias, Layer, layer_norm, qkv_cols};
+use crate::block::{Bias, Layer, layer_norm, qkv_cols};
 use crate::config::{EMBEDDING, Epsilon};
 use crate::positions::TABLE;
 use crate::{Config, Error, KvFormats, Positions, frame};
@@ -29,7 +29,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let q = t.columns(qkv, part(0, q_cols))?;
             let k = t.columns(qkv, part(q_cols, k_cols))?;
             let v = t.columns(qkv, part(q_cols + k_cols, v_cols))?;
-            x = t.add(x, l.attention(Attention::full(c), [q, k, v], rows, kv, Bias::Needed)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Needed)?)?;
             let h = l.layer_norm("ffn_norm", x)?;
             let h = t.gelu(l.dense("ffn_up", c.ffn, Bias::Needed, h)?)?;
             x = t.add(x, l.dense("ffn_down", c.width, Bias::Needed, h)?)?;

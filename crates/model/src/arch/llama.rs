@@ -2,7 +2,7 @@
 //! the same name: Mistral, and any model with grouped-query attention, rotary positions, RMS norms before each part and
 //! a gated MLP. The rows of q and k are stored so that neighbouring values are rotated together.
 
-use crate::block::{Attention, Bias, Layer, output_rms_norm};
+use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
 use crate::fields::Fields;
 use crate::{Config, Error, KvFormats, Positions, frame, positions};
@@ -29,7 +29,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let h = l.rms_norm("attn_norm", c.width, x)?;
             let [q, k, v] = l.qkv(Bias::Any, h)?;
             let (q, k) = (t.rope(q, rows, &rope)?, t.rope(k, rows, &rope)?);
-            x = t.add(x, l.attention(Attention::full(c), [q, k, v], rows, kv, Bias::Any)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Any)?)?;
             let h = l.rms_norm("ffn_norm", c.width, x)?;
             x = t.add(x, l.gated_mlp(|gate| t.silu(gate), h)?)?;
         }

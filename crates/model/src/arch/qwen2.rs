@@ -1,7 +1,7 @@
 //! Qwen2 and Qwen2.5 (arXiv 2407.10671, 2412.15115): like Llama, with biases of queries, keys and values. Each value in
 //! the first half of a head is rotated with its counterpart in the second half.
 
-use crate::block::{Attention, Bias, Layer, output_rms_norm};
+use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
 use crate::{Config, Error, KvFormats, Positions, frame, positions};
 use inkstone_gguf::Metadata;
@@ -23,7 +23,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let h = l.rms_norm("attn_norm", c.width, x)?;
             let [q, k, v] = l.qkv(Bias::Needed, h)?;
             let (q, k) = (t.rope(q, rows, &rope)?, t.rope(k, rows, &rope)?);
-            x = t.add(x, l.attention(Attention::full(c), [q, k, v], rows, kv, Bias::Any)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Any)?)?;
             let h = l.rms_norm("ffn_norm", c.width, x)?;
             x = t.add(x, l.gated_mlp(|gate| t.silu(gate), h)?)?;
         }

@@ -1,7 +1,7 @@
 //! Qwen3 (arXiv 2505.09388): like Llama, with an RMS norm of each head of queries and keys (arXiv 2302.05442). Each
 //! value in the first half of a head is rotated with its counterpart in the second half.
 
-use crate::block::{Attention, Bias, Layer, output_rms_norm};
+use crate::block::{Bias, Layer, output_rms_norm};
 use crate::config::{EMBEDDING, Epsilon};
 use crate::{Config, Error, KvFormats, Positions, frame, positions};
 use inkstone_gguf::Metadata;
@@ -25,7 +25,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let q = l.rms_norm("attn_q_norm", c.head_dim, q)?;
             let k = l.rms_norm("attn_k_norm", c.head_dim, k)?;
             let (q, k) = (t.rope(q, rows, &rope)?, t.rope(k, rows, &rope)?);
-            x = t.add(x, l.attention(Attention::full(c), [q, k, v], rows, kv, Bias::Any)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Any)?)?;
             let h = l.rms_norm("ffn_norm", c.width, x)?;
             x = t.add(x, l.gated_mlp(|gate| t.silu(gate), h)?)?;
         }
