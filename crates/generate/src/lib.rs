@@ -50,7 +50,7 @@ pub use error::{Error, Result};
 pub use footprint::Footprint;
 pub use generator::{Generator, RunConfig};
 pub use loaded::{Loaded, Unloaded};
-pub use memory::Needs;
+pub use memory::{Needs, Windows};
 pub use metrics::Metrics;
 pub use options::{Cancel, Defaults, Limit, Options};
 pub use profile::{PlanTimes, Runs};

@@ -63,6 +63,7 @@ pub struct Caches {
     /// Pages to adopt, kept to reuse the memory.
     adopted: Vec<u32>,
     copies: Vec<PageCopy>,
+    sets_checkpoints: bool,
 }
 
 /// The part of a text that is in the tree.
@@ -101,7 +102,12 @@ impl Caches {
         };
         let (path, adopted, copies) = (list(nodes + 1)?, list(nodes + 1)?, Vec::with_capacity(1));
         let groups = groups.iter().map(|(group, _)| *group).collect();
-        Ok(Caches { page, groups, pools, tree, checkpoints, path, adopted, copies })
+        Ok(Caches { page, groups, pools, tree, checkpoints, path, adopted, copies, sets_checkpoints: true })
+    }
+
+    /// Whether checkpoints are set; by default they are.
+    pub fn set_checkpoints(&mut self, set: bool) {
+        self.sets_checkpoints = set;
     }
 
     /// Tokens per page.
@@ -400,8 +406,8 @@ impl Caches {
     /// there. Call it behind [`Caches::insert`], before rows are given back. Returns whether it is set: not if rows are gone
     /// that the next one sees, or if the tokens are not in the tree.
     pub fn checkpoint(&mut self, tables: &mut Tables, len: usize) -> bool {
-        let Caches { page, groups, pools, tree, checkpoints, .. } = self;
-        checkpoints.set(groups, pools, tree.nodes(), tables, *page, len)
+        let Caches { page, groups, pools, tree, checkpoints, sets_checkpoints, .. } = self;
+        *sets_checkpoints && checkpoints.set(groups, pools, tree.nodes(), tables, *page, len)
     }
 
     /// The number of checkpoints.
