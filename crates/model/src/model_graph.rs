@@ -6,7 +6,8 @@ use crate::select::select;
 use crate::{Config, Error};
 use inkstone_gguf::Gguf;
 use inkstone_graph::{Graph, Kind, Source, copies};
-use inkstone_tensor::ops::HISTORY;
+use inkstone_tensor::ops::{HISTORY, Window};
+use inkstone_tensor::step::GROUPS;
 use inkstone_tensor::{DType, Dim, Sizes, Slots, SourceError, Type, WeightSource};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +46,14 @@ impl ModelGraph {
     /// # Errors
     /// The architecture is unknown, or a key or tensor is missing or invalid.
     pub fn open(file: Arc<Gguf>, kv: KvFormats) -> Result<ModelGraph, Error> {
+        ModelGraph::open_with_window(file, kv, None)
+    }
+
+    /// The same with a window in all layers that would see more ([`Config::kv_window`](crate::Config)).
+    ///
+    /// # Errors
+    /// Like [`ModelGraph::open`], and more windows than there are layer groups.
+    pub fn open_with_window(file: Arc<Gguf>, kv: KvFormats, window: Option<Window>) -> Result<ModelGraph, Error> {
         const KEY: &str = "general.architecture";
         let name = file.metadata().str(KEY)?;
         let arch = ARCHS.iter().find(|a| Some(a.name) == name).ok_or_else(|| Error::UnknownArchitecture {
@@ -54,7 +63,12 @@ impl ModelGraph {
         if file.tensors().is_empty() {
             return Err(Error::NoTensors);
         }
-        let config = (arch.config)(file.metadata(), &*file)?;
+        let mut config = (arch.config)(file.metadata(), &*file)?;
+        config.kv_window = window;
+        let groups = config.groups().len();
+        if groups > GROUPS {
+            return Err(Error::Groups { groups, most: GROUPS });
+        }
         ModelGraph::trace(arch, config, file, kv)
     }
 

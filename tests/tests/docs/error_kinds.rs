@@ -227,6 +227,7 @@ fn of_model() -> Rows {
         BadValue { key, value, allowed } => Unsupported;
         Factors { tensor, found, pairs } => Unsupported;
         NoTensors => Unsupported;
+        Groups { groups: 5, most: 4 } => Unsupported;
         Metadata(missing_file()) => NotFound;
         Graph(graph::Error::EmptyStep) => Engine;
         Source(unread()) => Engine;

@@ -173,7 +173,7 @@ impl Caches {
     pub fn grow(&mut self, tables: &mut Tables, all: usize, tokens: usize) -> Result<(), Error> {
         for group in 0..self.pools.len() {
             let tokens = if group == 0 { all.max(tokens) } else { tokens };
-            self.with_room(group, |pool| pool.grow(&mut tables.0[group], tokens))?;
+            self.with_room(group, |pool, _| pool.grow(&mut tables.0[group], tokens))?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Caches {
     pub fn write(&mut self, tables: &mut Tables, positions: Range<usize>, copies: &mut Copies) -> Result<(), Error> {
         for group in 0..self.pools.len() {
             let mut own = std::mem::take(&mut self.copies);
-            let done = self.with_room(group, |pool| pool.write(&mut tables.0[group], positions.clone(), &mut own));
+            let done = self.write_group(tables, group, positions.clone(), &mut own);
             let copied = own.drain(..).map(|copy| (group, copy));
             copies.extend(copied);
             self.copies = own;
@@ -194,10 +194,35 @@ impl Caches {
         Ok(())
     }
 
+    /// Prepares a write in a group. A page that a checkpoint keeps is only written by a sequence that goes on in the node of that
+    /// page: otherwise two texts would have one page.
+    fn write_group(
+        &mut self,
+        tables: &mut Tables,
+        group: usize,
+        positions: Range<usize>,
+        copies: &mut Vec<PageCopy>,
+    ) -> Result<(), Error> {
+        let [nodes, windows @ ..] = &mut tables.0;
+        let Some(window) = group.checked_sub(1) else {
+            return self.with_room(group, |pool, _| pool.write(nodes, positions.clone(), copies));
+        };
+        self.with_room(group, |pool, checkpoints| {
+            let grows = |index: usize, page: u32| {
+                nodes.pages.get(index).and_then(|node| checkpoints.page(group, *node)) == Some(page)
+            };
+            pool.write_with(&mut windows[window], positions.clone(), copies, grows)
+        })
+    }
+
     /// Does something that needs pages of a group, after an eviction if they are missing.
-    fn with_room(&mut self, group: usize, mut act: impl FnMut(&mut Pool) -> Result<(), Error>) -> Result<(), Error> {
+    fn with_room(
+        &mut self,
+        group: usize,
+        mut act: impl FnMut(&mut Pool, &Checkpoints) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         loop {
-            let done = act(&mut self.pools[group]);
+            let done = act(&mut self.pools[group], &self.checkpoints);
             let Err(Error::NoPages { wanted, free, .. }) = done else { return done };
             let missing = wanted.saturating_sub(free);
             if self.evict(group, missing) < missing {
@@ -323,7 +348,7 @@ impl Caches {
                 let (start, end) = (index * page, len.min((index + 1) * page));
                 group == 0 || rows.iter().any(|range| range.start <= start && end <= range.end)
             };
-            let placed = self.with_room(group, |pool| pool.place(&mut tables.0[group], len, there));
+            let placed = self.with_room(group, |pool, _| pool.place(&mut tables.0[group], len, there));
             if let Err(error) = placed {
                 self.release(tables)?;
                 return Err(error);
