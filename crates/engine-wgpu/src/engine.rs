@@ -73,7 +73,7 @@ impl Wgpu {
 
     fn on_adapter(adapter: &Adapter, variant: Variant, options: &EngineOptions, faults: Faults) -> Result<Wgpu> {
         let device = Device::open(adapter, variant, options, faults)?;
-        let mut engine = Wgpu::on(device, options, adapters::memory(adapter));
+        let mut engine = Wgpu::on(device, options, adapters::told_memory(adapter));
         engine.caps.device = adapters::identity(adapter);
         let left_out = kernels::with_regions(&self_check::left_out(&engine)?);
         let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
@@ -92,12 +92,14 @@ impl Wgpu {
     /// The options, like [`Wgpu::new`].
     pub fn without_device(options: &EngineOptions) -> Result<Wgpu> {
         checked(options)?;
-        Ok(Wgpu::on(Device::noop(), options, u64::MAX))
+        Ok(Wgpu::on(Device::noop(), options, Some(u64::MAX)))
     }
 
-    fn on(device: Device, options: &EngineOptions, memory: u64) -> Wgpu {
+    fn on(device: Device, options: &EngineOptions, told_memory: Option<u64>) -> Wgpu {
         let mut caps = Caps::made_up(Self::NAME);
-        caps.memory = if options.budget > 0 { options.budget } else { memory };
+        let asked = Some(options.budget).filter(|budget| *budget > 0);
+        caps.memory = asked.or(told_memory).unwrap_or(adapters::UNKNOWN);
+        caps.memory_known = asked.or(told_memory).is_some();
         caps.binding = adapters::binding(&device.limits);
         caps.features = Variant::ALL.into_iter().skip_while(|v| *v != device.variant).map(Variant::name).collect();
         caps.rows = vec![1, 8, 32, 128, 512];

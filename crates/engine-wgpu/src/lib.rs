@@ -17,6 +17,7 @@ mod shader;
 mod tables;
 mod times;
 mod variant;
+mod vulkan_heap;
 mod weights;
 mod words;
 
