@@ -34,6 +34,10 @@ mod wgpu {
         faults.shaders.push((from.to_owned(), to.to_owned()));
     }
 
+    fn take_size_for_granted(faults: &mut Faults) {
+        replace(faults, "let lanes = subgroupAdd(1u);", "let lanes = 32u;");
+    }
+
     /// Mistakes in kernels and in the host.
     const PLANTED: &[Planted] = &[
         ("a barrier is missing", |f| {
@@ -47,6 +51,7 @@ mod wgpu {
         ("the end of a row of floats is not cut off", |f| {
             replace(f, "min((segment + 1u) * blocks / 8u * 8u, (p.k + 3u) / 4u)", "(segment + 1u) * blocks / 8u * 8u");
         }),
+        ("a size of subgroups is taken for granted", take_size_for_granted),
         ("a bound of zero in sampling", |f| replace(f, "override BOUND: f32 = 1.0;", "override BOUND: f32 = 0.0;")),
         ("parameters of the dispatch before", |f| f.host = Some(Mistake::Parameters)),
         ("operands begin a word late", |f| f.host = Some(Mistake::Offset)),
@@ -65,7 +70,8 @@ mod wgpu {
         for (name, plant) in PLANTED {
             let mut faults = Faults::default();
             plant(&mut faults);
-            let found = match Wgpu::with_faults(&options(), faults) {
+            // Without a name, an engine whose subgroups are broken takes the kernels that need none.
+            let found = match Wgpu::with_faults(&options().isa("subgroup"), faults) {
                 Err(error) => Some(error.to_string()),
                 Ok(engine) => {
                     let first = |report: Report| report.failed().next().map(|failed| failed.case.clone());
@@ -76,6 +82,17 @@ mod wgpu {
             missed.extend(found.is_none().then_some(*name));
         }
         assert!(missed.is_empty(), "not found: {missed:?}");
+    }
+
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn a_device_whose_subgroups_are_broken_gets_the_core_kernels() {
+        let mut faults = Faults::default();
+        assert_eq!(Wgpu::new(&options()).unwrap().caps().features, ["subgroup", "core"]);
+        take_size_for_granted(&mut faults);
+        assert_eq!(Wgpu::with_faults(&options(), faults.clone()).unwrap().caps().features, ["core"]);
+        let error = Wgpu::with_faults(&options().isa("subgroup"), faults).unwrap_err();
+        assert!(error.to_string().contains("self-check"), "{error}");
     }
 
     #[test]
