@@ -1,8 +1,6 @@
 //! The memory of Vulkan devices: wgpu does not tell it, so the driver is asked.
 
-use ash::{ext, vk};
 use wgpu::Adapter;
-use wgpu::hal::api::Vulkan;
 
 /// A heap of memory.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +12,11 @@ pub(crate) struct Heap {
 }
 
 /// The largest heap of an adapter's own memory; `None` if it is not one of Vulkan.
+#[cfg(not(target_vendor = "apple"))]
 #[allow(unsafe_code)]
 pub(crate) fn largest(adapter: &Adapter) -> Option<Heap> {
+    use ash::{ext, vk};
+    use wgpu::hal::api::Vulkan;
     let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
     // SAFETY: the handles are only read, and live as long as the adapter, which is borrowed. The second query and its
     // extension exist where `supports_extension` and the version of the instance say so.
@@ -42,4 +43,10 @@ pub(crate) fn largest(adapter: &Adapter) -> Option<Heap> {
         free: tells_budget.then(|| budget.saturating_sub(*usage)).filter(|_| *budget > 0),
     });
     heap.max_by_key(|heap| heap.size)
+}
+
+/// There is only Metal.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn largest(_adapter: &Adapter) -> Option<Heap> {
+    None
 }
