@@ -4,6 +4,9 @@
 //! that it is valid as it stands. Engines put other texts in its place: how a block of weights is unpacked (`formats/`), how a
 //! place of a cache is read (`caches/`), functions that several kernels share (`shared/`), parts of a long kernel
 //! (`sampling/`), how values are normalised (`values/`), how products read activations (`activations/`).
+//!
+//! A *variant* is a folder of files that replace those with the same names in `shared/`, for devices with a feature, and compute
+//! the same bits: `subgroup/` for devices with subgroups.
 
 macro_rules! texts {
     ($($name:literal,)*) => {
@@ -71,6 +74,7 @@ texts! {
     "shared/encoded",
     "shared/f16",
     "shared/group",
+    "shared/largest",
     "shared/math",
     "shared/places",
     "shared/product_blocks",
@@ -80,6 +84,8 @@ texts! {
     "shared/total",
     "shared/turn",
     "shared/window",
+    "subgroup/largest",
+    "subgroup/total",
     "values/given",
     "values/layer_norm",
     "values/rms_norm",
@@ -88,6 +94,20 @@ texts! {
 /// The text with this name.
 pub fn text(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The text of a kernel in a variant: texts of `shared/` that have another one in the folder `variant` are replaced.
+///
+/// ```
+/// let norm = inkstone_shaders::wgsl::text("shared/total").unwrap();
+/// assert!(inkstone_shaders::wgsl::in_variant(norm, "subgroup").contains("subgroupShuffleXor"));
+/// ```
+pub fn in_variant(kernel: &str, variant: &str) -> String {
+    let own = TEXTS.iter().filter_map(|(name, own)| Some((name.strip_prefix(variant)?.strip_prefix('/')?, own)));
+    own.fold(kernel.to_owned(), |kernel, (name, own)| match text(&format!("shared/{name}")) {
+        Some(shared) => kernel.replace(shared, own),
+        None => kernel,
+    })
 }
 
 #[cfg(test)]
@@ -184,26 +204,48 @@ mod tests {
         (out, more)
     }
 
-    fn check(name: &str, text: &str) {
+    /// The features that a variant may use: for `core`, no more than WebGPU demands of all devices.
+    fn capabilities(variant: &str) -> naga::valid::Capabilities {
+        let core = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+        if variant == "subgroup" { core | naga::valid::Capabilities::SUBGROUP } else { core }
+    }
+
+    fn check(name: &str, text: &str, variant: &str) {
         let module =
             naga::front::wgsl::parse_str(text).unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
-        // No device has more than WebGPU demands of all.
-        let none = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
-        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), none);
+        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities(variant));
+        validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
+        validator.subgroup_operations(naga::valid::SubgroupOperationSet::all());
         validator.validate(&module).unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
     }
 
     #[test]
     fn kernels_are_valid_as_they_stand_and_with_every_text_of_their_slots() {
+        let mut replaced = 0;
         for (kernel, own) in TEXTS.iter().filter(|(name, _)| !name.contains('/')) {
-            check(kernel, own);
+            check(kernel, own, "core");
             for blocks in [true, false] {
                 let mut i = 0;
                 while let (text, true) = assembled(kernel, i, blocks) {
-                    check(&format!("{kernel}, choice {i} of each slot, blocks: {blocks}"), &text);
+                    for variant in ["core", "subgroup"] {
+                        let name = format!("{kernel} ({variant}), choice {i} of each slot, blocks: {blocks}");
+                        let own = in_variant(&text, variant);
+                        replaced += usize::from(own != text);
+                        check(&name, &own, variant);
+                    }
                     i += 1;
                 }
             }
+        }
+        assert!(replaced > 5, "{replaced} texts differ between variants");
+    }
+
+    #[test]
+    fn files_of_variants_replace_others() {
+        for name in TEXTS.iter().filter_map(|(name, _)| name.strip_prefix("subgroup/")) {
+            let shared = text(&format!("shared/{name}")).unwrap_or_else(|| panic!("shared/{name}"));
+            assert_eq!(in_variant(shared, "subgroup"), text(&format!("subgroup/{name}")).unwrap());
+            assert_eq!(in_variant(shared, "core"), shared);
         }
     }
 

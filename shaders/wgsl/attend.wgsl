@@ -59,6 +59,10 @@ fn visible_of(n: u32, size: u32, first: u32) -> Visible { return Visible(min(fir
 fn next_block(seen: Visible, block: u32) -> u32 { return select(seen.begin, block, block < seen.first); }
 // end slot
 
+// slot: largest
+fn largest_of(t: u32, own: f32, before: f32) -> f32 { return max(own, before); }
+// end slot
+
 // slot: keys
 fn k_at(row: u32, i: u32) -> f32 { return bitcast<f32>(k[row * p.k_cols + i]); }
 // end slot
@@ -121,13 +125,9 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     } else {
       v_rows[t] = NONE;
     }
-    scores[t] = score;
-    workgroupBarrier();
-    var largest = m;
-    for (var j = 0u; j < BLOCK; j++) { largest = max(largest, scores[j]); }
+    let largest = largest_of(t, score, m);
     let shrink = exp_f32(m - largest);
     m = largest;
-    workgroupBarrier();
     scores[t] = select(weight_of(score, m), 0.0, place == NONE);
     workgroupBarrier();
     var weights = 0.0;

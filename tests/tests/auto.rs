@@ -1,7 +1,7 @@
 //! `auto` takes the next engine if one does not run the model. These engines are registered for the whole process, so these
 //! tests have a program of their own.
 
-use inkstone::compute::{Engine, EngineOptions, Error as ComputeError, Factory, Kernel, Registry};
+use inkstone::compute::{Caps, Engine, EngineOptions, Error as ComputeError, Factory, Kernel, Registry};
 use inkstone::{Error, Model, ModelOptions, Options, engines};
 use inkstone_tests::assets;
 use inkstone_tests::described::{Asked, Described};
@@ -94,4 +94,15 @@ fn auto_takes_the_first_engine_that_runs_the_model() {
     assert!(matches!(error, Error::Generate(_)), "{error}");
     assert!(open(&ModelOptions::default().engine("absent")).is_err());
     assert_eq!(*told.lock().unwrap(), [None]);
+
+    // Memory that is only assumed has a note.
+    engines::register(
+        "guessing",
+        Arc::new(|options: &EngineOptions| {
+            let guessed = |caps: &mut Caps| (caps.memory, caps.memory_known) = (4 << 30, false);
+            Ok(Arc::new(Described::new(options, guessed, Arc::default())?) as _)
+        }),
+    );
+    let model = open(&ModelOptions::default().engine("guessing")).unwrap();
+    assert!(model.notes().iter().any(|note| note.contains("4294967296 bytes are assumed")), "{:?}", model.notes());
 }

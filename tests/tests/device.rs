@@ -52,6 +52,32 @@ mod wgpu {
         }
     }
 
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn variants_give_the_same_bits() {
+        let subjects = ["llama", "llama-tied", "llama-yarn", "mistral", "qwen2", "qwen3", "gpt2"].map(Subject::arch);
+        for subject in subjects.into_iter().chain([Subject::story_q8_0(), Subject::story_q4_k_m()]) {
+            let [subgroup, core] = inkstone_engine_wgpu::VARIANTS.map(|isa| {
+                let options = ModelOptions::default().isa(isa);
+                subject.open("wgpu", "f32", &options).logits(&subject.ids[..70], Some(64)).unwrap()
+            });
+            assert_same_bits(&subgroup, &core, subject.name);
+        }
+    }
+
+    #[test]
+    #[ignore = "needs a driver: cargo xtask test wgpu"]
+    fn times_of_kernels_are_recorded() {
+        let options = ModelOptions::default().engine("wgpu").ctx(256).profile(true);
+        let model = Model::open_with(assets("story-draft-q8_0.gguf"), &options).unwrap();
+        let begun = std::time::Instant::now();
+        model.generate("Once upon a time", &greedy(20)).unwrap();
+        let (wall, plans) = (begun.elapsed(), model.profile().expect("a clock"));
+        let times = plans.iter().flat_map(|plan| plan.kernels.iter().map(|kernel| kernel.time));
+        let (count, sum) = times.fold((0, std::time::Duration::ZERO), |(count, sum), time| (count + 1, sum + time));
+        assert!(count > 5 && sum > wall / 100 && sum < wall, "{count} kernels took {sum:?} of {wall:?}");
+    }
+
     /// Where the top two of the CPU's logits are apart, both engines have the same first token.
     #[test]
     #[ignore = "needs a driver: cargo xtask test wgpu"]

@@ -34,7 +34,7 @@ impl DeviceInfo {
             kind,
             driver: String::new(),
             memory: caps.memory,
-            memory_known: true,
+            memory_known: caps.memory_known,
             binding: (caps.binding < u64::MAX).then_some(caps.binding),
             features: caps.features.iter().map(|feature| (*feature).to_owned()).collect(),
             variant: caps.features.first().map_or_else(String::new, |feature| (*feature).to_owned()),

@@ -36,6 +36,8 @@ pub struct Caps {
     pub device: String,
     /// Bytes of memory for weights and buffers.
     pub memory: u64,
+    /// Whether the device or the options tell the memory; if not, it is assumed.
+    pub memory_known: bool,
     /// The most bytes of a buffer that a kernel can reach; [`u64::MAX`] if there is no such limit.
     pub binding: u64,
     /// Features that kernels may need: instruction sets, extensions.
@@ -60,6 +62,7 @@ impl Caps {
             name: name.to_owned(),
             device: String::new(),
             memory: 1 << 34,
+            memory_known: true,
             binding: u64::MAX,
             features: Vec::new(),
             threads: 1,

@@ -325,7 +325,7 @@ pub struct EngineOptions {
     pub kernels: Vec<Kernel>,
     /// Names of kernels that are switched off.
     pub without: Vec<String>,
-    /// Name of the only instruction set to use; `None`: all that the machine has.
+    /// Name of the only instruction set or variant to use; `None`: all that the machine has.
     pub isa: Option<String>,
     /// The device: a part of its name, or its number in the list of the engine; `None`: the best one.
     pub device: Option<String>,

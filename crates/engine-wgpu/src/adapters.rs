@@ -1,12 +1,12 @@
 //! The adapters of this machine, and the choice of one.
 
-use crate::Wgpu;
+use crate::{Wgpu, vulkan_heap};
 use inkstone_compute::{Caps, DeviceInfo, Error, Result, available_memory};
 use std::path::Path;
 use wgpu::{Adapter, Backends, DeviceType, Instance, InstanceDescriptor, InstanceFlags};
 
 /// The memory of an adapter that does not tell it.
-const UNKNOWN: u64 = 4 << 30;
+pub(crate) const UNKNOWN: u64 = 4 << 30;
 
 /// For the automatic choice of an engine, models of fewer bytes are as fast on the CPU.
 const SMALL: u64 = 64 << 20;
@@ -106,25 +106,22 @@ pub(crate) fn named(name: Option<&str>) -> Result<Adapter> {
     }
 }
 
-/// The memory of an adapter, if it tells it.
-#[allow(unsafe_code)]
-pub(crate) fn told_memory(adapter: &Adapter) -> Option<u64> {
-    // SAFETY: the handles are only read, and live as long as the adapter, which is borrowed.
-    let properties = unsafe {
-        let vulkan = adapter.as_hal::<wgpu::hal::api::Vulkan>()?;
-        vulkan.shared_instance().raw_instance().get_physical_device_memory_properties(vulkan.raw_physical_device())
-    };
-    /// The flag of heaps that are the device's own (`VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`).
-    const LOCAL: u32 = 1;
-    let heaps = properties.memory_heaps.iter().take(properties.memory_heap_count as usize);
-    let largest = heaps.filter(|heap| heap.flags.as_raw() & LOCAL != 0).map(|heap| heap.size).max()?;
+/// The memory of an adapter, if it tells it: its size, and what an engine may use of it.
+fn memory_of(adapter: &Adapter) -> Option<(u64, u64)> {
+    let heap = vulkan_heap::largest(adapter)?;
     let shared = matches!(kind(adapter).1, "software" | "integrated");
-    Some(if shared { largest.min(available_memory()) } else { largest })
+    let size = if shared { heap.size.min(available_memory()) } else { heap.size };
+    Some((size, usable(size, heap.free)))
 }
 
-/// The memory that an engine may use on an adapter: its own figure, less a sixteenth for the driver.
-pub(crate) fn memory(adapter: &Adapter) -> u64 {
-    told_memory(adapter).map_or(UNKNOWN, |bytes| bytes - bytes / 16)
+/// Of a heap with so many free bytes: what others don't use, and at most all but a sixteenth, which is left to the driver.
+fn usable(size: u64, free: Option<u64>) -> u64 {
+    (size - size / 16).min(free.unwrap_or(u64::MAX))
+}
+
+/// The memory that an engine may use on an adapter, if it tells it.
+pub(crate) fn told_memory(adapter: &Adapter) -> Option<u64> {
+    memory_of(adapter).map(|(_, usable)| usable)
 }
 
 /// The most bytes of a buffer that a kernel reaches with these limits.
@@ -146,10 +143,10 @@ pub(crate) fn identity(adapter: &Adapter) -> String {
 
 /// An adapter as it is described to people.
 pub(crate) fn describe(adapter: &Adapter, caps: &Caps) -> DeviceInfo {
-    let (info, told, limits) = (adapter.get_info(), told_memory(adapter), adapter.limits());
+    let (info, told, limits) = (adapter.get_info(), memory_of(adapter), adapter.limits());
     let mut device = DeviceInfo::of(caps, kind(adapter).1);
     device.driver = driver(adapter);
-    (device.memory, device.memory_known) = (told.unwrap_or(UNKNOWN), told.is_some());
+    (device.memory, device.memory_known) = (told.map_or(UNKNOWN, |(size, _)| size), told.is_some());
     device.binding = Some(binding(&limits));
     device.features = vec![
         format!("subgroups of {} to {}", info.subgroup_min_size, info.subgroup_max_size),
@@ -157,4 +154,17 @@ pub(crate) fn describe(adapter: &Adapter, caps: &Caps) -> DeviceInfo {
     ];
     device.name = info.name;
     device
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_others_use_is_not_used() {
+        assert_eq!(usable(16 << 30, None), 15 << 30);
+        assert_eq!(usable(16 << 30, Some(16 << 30)), 15 << 30);
+        assert_eq!(usable(16 << 30, Some(3 << 30)), 3 << 30);
+        assert_eq!(usable(16 << 30, Some(0)), 0);
+    }
 }

@@ -5,7 +5,9 @@ use crate::adapters::none;
 use crate::bindings::{Layouts, PARAMETERS};
 use crate::faults::Faults;
 use crate::memory;
-use inkstone_compute::{Error, Result};
+use crate::times::CLOCK;
+use crate::variant::Variant;
+use inkstone_compute::{EngineOptions, Error, Result};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -21,6 +23,8 @@ pub(crate) struct Device {
     pub(crate) wgpu: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: Limits,
+    /// The variant of its kernels.
+    pub(crate) variant: Variant,
     pub(crate) layouts: Layouts,
     /// Held while work is submitted or written: all queues are one line, because plans share arenas and states.
     line: Mutex<()>,
@@ -33,26 +37,23 @@ pub(crate) struct Device {
     failure: Arc<Mutex<Option<String>>>,
 }
 
-/// The limits that the engine asks for: the core limits, or all that the adapter has.
-fn limits(adapter: &Adapter, core: bool) -> Limits {
-    if core { Limits::defaults() } else { adapter.limits() }
-}
-
 impl Device {
-    /// Opens an adapter; with only the limits and features that every adapter has, if `core`.
+    /// Opens an adapter with a variant: with its least limits, if the options name it; with a clock, if they ask for the times of
+    /// steps and the adapter has one.
     ///
     /// # Errors
     /// The driver refuses.
-    pub(crate) fn open(adapter: &Adapter, core: bool, faults: Faults) -> Result<Device> {
-        let required_limits = limits(adapter, core);
+    pub(crate) fn open(adapter: &Adapter, variant: Variant, options: &EngineOptions, faults: Faults) -> Result<Device> {
+        let required_limits = variant.limits(adapter, options.isa.is_some());
+        let clock = if options.profile { adapter.features() & CLOCK } else { Features::empty() };
         let description = DeviceDescriptor {
             required_limits: required_limits.clone(),
-            required_features: Features::empty(),
+            required_features: variant.features() | clock,
             ..DeviceDescriptor::default()
         };
         let opened = pollster::block_on(adapter.request_device(&description));
         let (device, queue) = opened.map_err(|error| none(format!("{}: {error}", adapter.get_info().name)))?;
-        Ok(Device::new(device, queue, required_limits, faults))
+        Ok(Device { variant, ..Device::new(device, queue, required_limits, faults) })
     }
 
     /// A device that does nothing.
@@ -75,6 +76,7 @@ impl Device {
             wgpu,
             queue,
             limits,
+            variant: Variant::Core,
             layouts,
             line: Mutex::default(),
             faults,

@@ -11,6 +11,7 @@ use crate::program::Maker;
 use crate::queue::WgpuQueue;
 use crate::self_check;
 use crate::tables::Tables;
+use crate::variant::{VARIANTS, Variant};
 use crate::weights::Loading;
 use inkstone_compute::{
     Bindings, Budget, Buffer, Caps, DeviceInfo, Engine, EngineOptions, Error, Exec, Executable, Layout, Plan, Queue,
@@ -21,6 +22,7 @@ use inkstone_tensor::{Progress, WeightSource};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use wgpu::Adapter;
 
 /// The engine for GPUs.
 pub struct Wgpu {
@@ -35,9 +37,6 @@ pub struct Wgpu {
     /// The most bytes of a piece of a matrix.
     piece: u64,
 }
-
-/// The variants of kernels, the best first. All compute the same bits.
-pub const VARIANTS: [&str; 1] = ["core"];
 
 impl Wgpu {
     /// Its name.
@@ -62,10 +61,20 @@ impl Wgpu {
             Some(weight_bytes) => adapters::automatic(weight_bytes)?,
             None => adapters::named(options.device.as_deref())?,
         };
-        let core = options.isa.as_deref() == Some("core");
-        let device = Device::open(&adapter, core, faults)?;
-        let mut engine = Wgpu::on(device, options, adapters::memory(&adapter));
-        engine.caps.device = adapters::identity(&adapter);
+        let mut refused = None;
+        for variant in variants(&adapter, options.isa.as_deref())? {
+            match Wgpu::on_adapter(&adapter, variant, options, faults.clone()) {
+                Ok(engine) => return Ok(engine),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.unwrap_or_else(|| adapters::none("no variant of kernels runs on the device")))
+    }
+
+    fn on_adapter(adapter: &Adapter, variant: Variant, options: &EngineOptions, faults: Faults) -> Result<Wgpu> {
+        let device = Device::open(adapter, variant, options, faults)?;
+        let mut engine = Wgpu::on(device, options, adapters::told_memory(adapter));
+        engine.caps.device = adapters::identity(adapter);
         let left_out = kernels::with_regions(&self_check::left_out(&engine)?);
         let options = left_out.iter().fold(options.clone(), |options, name| options.without_kernel(*name));
         engine.registry = registry(&options);
@@ -83,14 +92,16 @@ impl Wgpu {
     /// The options, like [`Wgpu::new`].
     pub fn without_device(options: &EngineOptions) -> Result<Wgpu> {
         checked(options)?;
-        Ok(Wgpu::on(Device::noop(), options, u64::MAX))
+        Ok(Wgpu::on(Device::noop(), options, Some(u64::MAX)))
     }
 
-    fn on(device: Device, options: &EngineOptions, memory: u64) -> Wgpu {
+    fn on(device: Device, options: &EngineOptions, told_memory: Option<u64>) -> Wgpu {
         let mut caps = Caps::made_up(Self::NAME);
-        caps.memory = if options.budget > 0 { options.budget } else { memory };
+        let asked = Some(options.budget).filter(|budget| *budget > 0);
+        caps.memory = asked.or(told_memory).unwrap_or(adapters::UNKNOWN);
+        caps.memory_known = asked.or(told_memory).is_some();
         caps.binding = adapters::binding(&device.limits);
-        caps.features = VARIANTS.to_vec();
+        caps.features = Variant::ALL.into_iter().skip_while(|v| *v != device.variant).map(Variant::name).collect();
         caps.rows = vec![1, 8, 32, 128, 512];
         caps.logit_rows = vec![1, 8, 64];
         caps.ahead = 3;
@@ -106,9 +117,10 @@ impl Wgpu {
         Wgpu { piece: bytes.min(self.caps.binding), ..self }
     }
 
-    /// The device and its driver, if no test planted faults there.
-    pub(crate) fn sound_device(&self) -> Option<&str> {
-        self.device.faults.are_none().then_some(&*self.caps.device)
+    /// The device with its driver and the variant of kernels, if no test planted faults there.
+    pub(crate) fn sound_device(&self) -> Option<String> {
+        let (device, variant) = (&self.caps.device, self.device.variant.name());
+        self.device.faults.are_none().then(|| format!("{device}, {variant}"))
     }
 
     /// Takes the device away, as a driver does that fails.
@@ -133,6 +145,18 @@ impl Wgpu {
 
     fn loading(&self) -> Loading<'_> {
         Loading { device: &self.device, budget: &self.budget, piece: self.piece }
+    }
+}
+
+/// The variants for an adapter, the best first, or the named one.
+fn variants(adapter: &Adapter, isa: Option<&str>) -> Result<Vec<Variant>> {
+    let named = Variant::ALL.into_iter().filter(|variant| isa.is_none_or(|isa| isa == variant.name()));
+    let variants: Vec<Variant> = named.filter(|variant| variant.fits(adapter)).collect();
+    match isa {
+        Some(isa) if variants.is_empty() => {
+            Err(adapters::none(format!("{} has no subgroups, which the variant {isa} needs", adapter.get_info().name)))
+        }
+        _ => Ok(variants),
     }
 }
 
@@ -214,7 +238,7 @@ impl Engine for Wgpu {
 
     fn devices(&self) -> Vec<DeviceInfo> {
         let adapters = adapters::all().unwrap_or_default();
-        let describe = |adapter: &wgpu::Adapter| {
+        let describe = |adapter: &Adapter| {
             let own = self.caps.device.starts_with(&adapters::identity(adapter));
             let mut device = adapters::describe(adapter, &self.caps);
             device.self_check = own.then(|| self.check.clone());

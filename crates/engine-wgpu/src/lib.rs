@@ -15,9 +15,13 @@ mod queue;
 mod self_check;
 mod shader;
 mod tables;
+mod times;
+mod variant;
+mod vulkan_heap;
 mod weights;
 mod words;
 
-pub use engine::{VARIANTS, Wgpu};
+pub use engine::Wgpu;
 pub use kernels::{F32, Q8};
 pub use shader::Shader;
+pub use variant::VARIANTS;

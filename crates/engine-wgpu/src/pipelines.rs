@@ -68,7 +68,7 @@ impl Pipelines {
 fn compile(device: &Device, shader: &Shader) -> Result<ComputePipeline> {
     device.check()?;
     let refused = |reason: String| Error::NoDevice { engine: crate::Wgpu::NAME.to_owned(), reason };
-    let text = device.faults.planted(shader.assemble().map_err(refused)?);
+    let text = device.faults.planted(device.variant.text(&shader.assemble().map_err(refused)?));
     let label = text.lines().next().unwrap_or_default().to_owned();
     let constants = shader.constants();
     let made = device.scoped(ErrorFilter::Validation, || {

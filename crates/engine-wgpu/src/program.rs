@@ -8,6 +8,7 @@ use crate::memory::{self, Memory, own};
 use crate::pipelines::Pipelines;
 use crate::shader::Shader;
 use crate::tables::Tables;
+use crate::times::Times;
 use crate::weights::{Held, Loaded};
 use crate::words::Reads;
 use inkstone_compute::{Arg, Bindings, Budget, Error, Executable, Plan, Region, Registry, Result, Step};
@@ -19,9 +20,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages,
-    CommandEncoder, CommandEncoderDescriptor, ComputePassDescriptor, ComputePipeline,
+    CommandEncoder, CommandEncoderDescriptor, ComputePassDescriptor, ComputePipeline, SubmissionIndex,
 };
 
 /// A plan that is ready to run.
@@ -36,6 +38,7 @@ pub(crate) struct Program {
     copy: Option<Copy>,
     /// The version of the step buffer that was checked last.
     checked: AtomicU64,
+    times: Option<Times>,
     budget: Arc<Budget>,
 }
 
@@ -61,6 +64,10 @@ struct Copy {
 impl Executable for Program {
     fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    fn times(&self) -> Option<Vec<Duration>> {
+        self.times.as_ref().map(Times::sums)
     }
 }
 
@@ -93,17 +100,18 @@ impl Maker<'_> {
         own(&bind.step, self.budget)?;
         bind.states.iter().try_for_each(|state| own(state, self.budget).map(drop))?;
         let mut activations = self.activations(&plan, &bind)?;
-        let (mut dispatches, mut submissions) = (Vec::new(), Submissions::default());
+        let (mut dispatches, mut submissions, mut ends) = (Vec::new(), Submissions::default(), Vec::new());
         for (index, step) in plan.steps.iter().enumerate() {
             let made = self.dispatches(&plan, step, loaded, &activations.places);
             dispatches.extend(made.map_err(|fault| bad_plan(&plan, index, fault))?);
             submissions.step(operations_of(step, &plan.bucket), dispatches.len());
+            ends.push(dispatches.len());
         }
         let submissions = submissions.finish(dispatches.len());
         let dispatches = self.ready(&bind, loaded, &activations, dispatches)?;
         let (reads, copy) = (Reads::of(&plan), activations.copy.take());
-        let (checked, budget) = (AtomicU64::new(u64::MAX), self.budget.clone());
-        Ok(Program { plan, bind, reads, dispatches, submissions, copy, checked, budget })
+        let (checked, times) = (AtomicU64::new(u64::MAX), Times::new(self.device, ends));
+        Ok(Program { plan, bind, reads, dispatches, submissions, copy, checked, times, budget: self.budget.clone() })
     }
 
     /// The shaders of plans, each once.
@@ -358,6 +366,11 @@ impl Program {
         Ok(())
     }
 
+    /// Waits for a run and keeps its times, if they are recorded.
+    pub(crate) fn keep_times(&self, device: &Device, run: &SubmissionIndex) -> Result<()> {
+        self.times.as_ref().map_or(Ok(()), |times| times.add(device, run.clone()))
+    }
+
     fn carry(&self) -> Result<Option<&Memory>> {
         let carry = self.reads.carry.and_then(|id| self.bind.states.get(id as usize));
         carry.map(|carry| own(carry, &self.budget)).transpose()
@@ -373,6 +386,14 @@ impl Program {
                 device.queue.submit([std::mem::replace(&mut encoder, begin()).finish()]);
             }
             let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
+            let note = |done: usize, pass: &mut _| {
+                if let Some(times) = &self.times {
+                    times.note(done, pass);
+                }
+            };
+            if i == 0 {
+                note(0, &mut pass);
+            }
             for (j, dispatch) in self.dispatches[dispatches.clone()].iter().enumerate() {
                 if j == 0 || !dispatch.same {
                     pass.set_pipeline(&dispatch.pipeline);
@@ -380,7 +401,11 @@ impl Program {
                 pass.set_bind_group(0, &dispatch.group, &[]);
                 let [x, y, z] = dispatch.groups;
                 pass.dispatch_workgroups(x, y, z);
+                note(dispatches.start + j + 1, &mut pass);
             }
+        }
+        if let Some(times) = &self.times {
+            times.resolve(&mut encoder);
         }
         self.copies(&mut encoder, false)?;
         Ok(encoder)

@@ -126,6 +126,7 @@ impl Queue for WgpuQueue {
         if early {
             index = self.device.queue.submit([program.encode(&self.device)?.finish()]);
         }
+        program.keep_times(&self.device, &index)?;
         program.advance()?;
         self.last += 1;
         if let Some(mut kept) = kept {

@@ -135,6 +135,7 @@ impl Model {
 
 fn steps(plan: &Plan, sizes: &Sizes, registry: &Registry, caps: &Caps) -> Vec<ExplainedStep> {
     let mut layer = None;
+    let has_sets = registry.kernels.iter().any(|kernel| !kernel.requires.is_empty());
     let explained = plan.steps.iter().map(|step| {
         layer = self::layer(plan, step, layer);
         let kernel = registry.get(&step.kernel);
@@ -155,7 +156,7 @@ fn steps(plan: &Plan, sizes: &Sizes, registry: &Registry, caps: &Caps) -> Vec<Ex
             first_tiles: step.first.map_or(0, |first| first.tiles(sizes)),
             scratch: step.scratch.end.saturating_sub(step.scratch.start),
             refused: step.refused.clone(),
-            scalar: isa.is_none() && !caps.features.is_empty() && cost.flops > 0 && !SHARED.contains(&step.op.name()),
+            scalar: isa.is_none() && has_sets && cost.flops > 0 && !SHARED.contains(&step.op.name()),
         }
     });
     explained.collect()

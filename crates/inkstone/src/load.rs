@@ -1,7 +1,7 @@
 //! Loads a model into an engine: the named one, or with `auto` the first one that runs the model.
 
 use crate::{Error, ModelOptions, Result, context, engines};
-use inkstone_compute::{EngineOptions, Engines, Factory};
+use inkstone_compute::{Caps, EngineOptions, Engines, Factory};
 use inkstone_generate::{Loaded, RunConfig, Unloaded};
 use inkstone_gguf::Metadata;
 use inkstone_model::ModelGraph;
@@ -71,6 +71,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn load(mut self, factory: &Factory, options: &EngineOptions) -> Result<(Loaded, Vec<String>), Refusal> {
         let engine = factory(options).map_err(|error| Refusal { error: error.into(), opened: false })?;
+        let assumed = assumed_memory(engine.caps());
         let opened = |error: Error| Refusal { error, opened: true };
         let compiled = Unloaded::new(self.graph.clone(), engine, &self.config.without_fusions);
         let compiled = compiled.map_err(|error| opened(error.into()))?;
@@ -78,8 +79,20 @@ impl Attempt<'_> {
         let chosen = context::choose(self.graph, self.options, &needs).map_err(opened)?;
         (self.config.context, self.config.cache) = (chosen.tokens, chosen.cache);
         let loaded = compiled.load(self.config, self.progress).map_err(|error| opened(error.into()))?;
-        Ok((loaded, chosen.notes))
+        Ok((loaded, assumed.into_iter().chain(chosen.notes).collect()))
     }
+}
+
+/// A note about memory that is only assumed.
+fn assumed_memory(caps: &Caps) -> Option<String> {
+    let Caps { name, memory, memory_known, .. } = caps;
+    let assumed = || {
+        format!(
+            "engine {name} can't ask its device for its memory; {memory} bytes are assumed, \
+                              and the option budget sets it"
+        )
+    };
+    (!memory_known).then(assumed)
 }
 
 /// The options of the engine.

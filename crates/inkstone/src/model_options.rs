@@ -17,8 +17,8 @@ pub struct ModelOptions {
     pub engine: String,
     /// The number of threads; 0: one per core of the machine.
     pub threads: usize,
-    /// The name of the only instruction set that kernels may use. By default they use the best one of the machine. All
-    /// instruction sets compute the same bits.
+    /// The variant of the kernels: an instruction set of the CPU, or on GPUs `core` or `subgroup`. By default the best one of
+    /// the machine. All variants of an engine compute the same bits.
     pub isa: Option<String>,
     /// The device of the engine: a part of its name, or its number. By default the best one.
     pub device: Option<String>,

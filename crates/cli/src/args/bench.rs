@@ -83,7 +83,7 @@ pub(crate) struct BenchArgs {
     /// Compute engine
     #[arg(long, default_value = "auto", value_parser = engine_names(), help_heading = MODEL_OPTIONS)]
     engine: String,
-    /// Instruction set of the kernels: portable, avx2 or avx512 [default: the best of this machine]
+    /// Variant of the kernels: portable, avx2 or avx512; on wgpu core or subgroup [default: the best of this machine]
     #[arg(long, value_name = "NAME", help_heading = MODEL_OPTIONS)]
     isa: Option<String>,
     /// Device of the engine: a part of its name, or its number [default: the best one]

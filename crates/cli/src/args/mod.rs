@@ -163,7 +163,8 @@ pub(crate) struct EngineArgs {
     /// Number of compute threads; 0 or -1: one per core [default: 0]
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads())]
     pub(crate) threads: Option<usize>,
-    /// Instruction set of the kernels: portable, avx2 or avx512; the results are equal [default: the best of this machine]
+    /// Variant of the kernels: portable, avx2 or avx512; on wgpu core or subgroup; the results are equal [default: the best of
+    /// this machine]
     #[arg(long, value_name = "NAME")]
     pub(crate) isa: Option<String>,
     /// Device of the engine: a part of its name, or its number [default: the best one]

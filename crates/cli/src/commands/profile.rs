@@ -22,8 +22,10 @@ pub(super) fn print(model: &Model) {
         .map(|(threads, speed)| format!("{}/s with {}", figure(*speed, "B"), counted(*threads as u64, "thread")))
         .collect();
     let all = speeds.last().map(|(_, speed)| *speed);
-    let read = if described.is_empty() { "not measured".to_owned() } else { described.join(", ") };
-    terminal::note(&format!("profile: memory is read at {read}"));
+    terminal::note(&match described.is_empty() {
+        true => format!("profile: engine {} does not measure the speed of memory", caps.name),
+        false => format!("profile: memory is read at {}", described.join(", ")),
+    });
     for plan in &plans {
         table(plan, all).iter().for_each(|line| terminal::note(line));
     }

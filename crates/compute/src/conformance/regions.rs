@@ -120,7 +120,9 @@ pub(super) fn all() -> Vec<Case> {
         let windows = [false, true].map(|norms| attend(rows, DType::F16, norms, 2, window));
         // So many tiles that several are claimed at once.
         let many = attend(rows, DType::F16, false, 8, None);
-        products.chain([norm_quantize(rows)]).chain(attends).chain(windows).chain([many])
+        let encoded = PRODUCTS.into_iter().filter_map(move |(dtype, to)| Some(quantize_linear(rows, dtype, to?)));
+        let maps = [false, true].map(|bias| norm_map(rows, bias));
+        products.chain([norm_quantize(rows)]).chain(encoded).chain(maps).chain(attends).chain(windows).chain([many])
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -144,6 +146,35 @@ fn norm_quantize(rows: usize) -> Case {
     let x = normed(&mut s);
     let encoded = encode(&mut s, x, Some(DType::Q8_A));
     s.region("norm_quantize", rows, &[encoded])
+}
+
+/// A norm, with a bias or without, and the residual as the first or the second operand of the sum.
+fn norm_map(rows: usize, bias: bool) -> Case {
+    let mut s = Sketch::default();
+    let (x, w) = (s.values(DType::F32, COLS.0), s.weight(DType::F32, 1, COLS.0));
+    let normed = match bias {
+        true => {
+            let bias = s.weight(DType::F32, 1, COLS.0);
+            s.node(LayerNorm { eps: 1e-5 }, &[x, w, bias])
+        }
+        false => s.node(RmsNorm { eps: 1e-5 }, &[x, w]),
+    };
+    let residual = s.values(DType::F32, COLS.0);
+    let operands = if bias { [normed, residual] } else { [residual, normed] };
+    let y = s.node(Map(Expr::new(&ADD)), &operands);
+    s.region("norm_map", rows, &[y])
+}
+
+/// Two products of activations that the region encodes.
+fn quantize_linear(rows: usize, dtype: DType, to: DType) -> Case {
+    let mut s = Sketch::default();
+    let x = s.values(DType::F32, COLS.0);
+    let x = encode(&mut s, x, Some(to));
+    let outs = [COLS.1, 16].map(|n| {
+        let w = s.weight(dtype, n, COLS.0);
+        s.node(Linear, &[x, w])
+    });
+    s.region("quantize_linear", rows, &outs)
 }
 
 fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {

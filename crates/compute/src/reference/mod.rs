@@ -69,6 +69,7 @@ impl Reference {
             name: Self::NAME.to_owned(),
             device: String::new(),
             memory,
+            memory_known: true,
             binding: u64::MAX,
             features: Vec::new(),
             threads: 1,

@@ -6,8 +6,9 @@ use crate::device::Device;
 use crate::faults::Faults;
 use crate::pipelines::Pipelines;
 use crate::shader::Shader;
+use crate::variant::Variant;
 use crate::weights::{Matrix, Piece};
-use inkstone_compute::{Caps, Kernel, Query, Registry, Shape};
+use inkstone_compute::{Caps, EngineOptions, Kernel, Query, Registry, Shape};
 use inkstone_tensor::body::{Body, Node, Region, ValueId};
 use inkstone_tensor::ops::{Attend, Expr, KvWrite, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
 use inkstone_tensor::step::ROWS;
@@ -26,7 +27,7 @@ fn device() -> Device {
         BackendOptions { noop: NoopBackendOptions { enable: true, ..Default::default() }, ..Default::default() };
     let instance = Instance::new(description);
     let adapters = pollster::block_on(instance.enumerate_adapters(Backends::NOOP));
-    Device::open(&adapters[0], true, Faults::default()).unwrap()
+    Device::open(&adapters[0], Variant::Core, &EngineOptions::default().isa("core"), Faults::default()).unwrap()
 }
 
 /// A region under construction.
