@@ -10,6 +10,7 @@
 //! ```
 
 use super::cases::{Case, Operand};
+use super::host::settle;
 use super::plan::{How, Place, PlanBuilder};
 use super::regions::{self, ADD, Cols, GATE};
 use super::rig::{MadeWeights, Rig};
@@ -21,9 +22,11 @@ use crate::kernel::{Kernel, Layout, Numerics};
 use crate::plan::{Interface, Port, Region};
 use inkstone_tensor::op::Arrays;
 use inkstone_tensor::ops::{
-    Attend, By, Embed, Expr, GatherRows, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term,
+    Attend, By, Columns, Embed, Expr, GatherRows, HISTORY, HistoryWrite, KvWrite, LayerNorm, Linear, Map, Pairs,
+    Quantize, RmsNorm, Rope, Sample, Term,
 };
-use inkstone_tensor::step::{LogitWish, ROWS, SeqStep, StepBuffer, StepView};
+use inkstone_tensor::sampling::{Chain, Stage};
+use inkstone_tensor::step::{LogitWish, ROWS, Sampler, SeqStep, StepBuffer, StepView};
 use inkstone_tensor::{
     Array, DType, Dim, NoProgress, Op, Sizes, Slots, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
 };
@@ -41,6 +44,8 @@ pub struct Scale {
     pub hidden: usize,
     /// Heads of queries; of keys and values; values of a head.
     pub heads: [usize; 3],
+    /// Tokens that are drawn from.
+    pub vocabulary: usize,
     /// Tokens before the rows.
     pub depth: usize,
     /// Rows of steps; a step of more than eight has no tokens before it.
@@ -57,6 +62,7 @@ pub const TINY: Scale = Scale {
     width: 256,
     hidden: 512,
     heads: [4, 2, 64],
+    vocabulary: 1000,
     depth: 100,
     rows: [1, 8, 9],
     bytes: 1 << 20,
@@ -68,6 +74,7 @@ pub const LLAMA_1B: Scale = Scale {
     width: 2048,
     hidden: 8192,
     heads: [32, 8, 64],
+    vocabulary: 128_256,
     depth: 4096,
     rows: [1, 8, 512],
     bytes: 512 << 20,
@@ -87,7 +94,7 @@ const DISTINCT: usize = 61;
 const COPIES: u64 = 32;
 /// Places of a sequence: one page.
 const PAGE: usize = 8192;
-/// Tokens of the vocabulary.
+/// Rows of tables of embeddings, and tokens of histories.
 const TOKENS: usize = 8192;
 
 /// A kernel on a case.
@@ -147,7 +154,7 @@ fn weight(dtype: DType, rows: usize, cols: usize) -> Operand {
 
 /// All cases; products of the first formats come first.
 fn cases(scale: &Scale, formats: &[DType]) -> Vec<Large> {
-    let Scale { width, heads: [heads, kv_heads, dim], .. } = *scale;
+    let Scale { width, vocabulary, heads: [heads, kv_heads, dim], .. } = *scale;
     let few = |rows: usize| rows <= 8;
     let mut all = Vec::new();
     for &format in formats {
@@ -192,6 +199,14 @@ fn cases(scale: &Scale, formats: &[DType]) -> Vec<Large> {
         case(None, move |rows, _| Some(Case::new(map(&ADD), rows, &[values(width), values(width)]))),
         case(None, move |rows, _| Some(Case::new(Quantize { to: DType::Q8_A }, rows, &[values(width)]))),
         case(None, move |rows, _| few(rows).then(|| Case::new(GatherRows, rows, &[values(width)]))),
+        case(None, move |rows, _| Some(Case::new(Columns { first: 0, count: width / 2 }, rows, &[values(width)]))),
+        case(None, |rows, _| Some(Case::new(HistoryWrite, rows, &[Operand::History(TOKENS), Operand::Rows(TOKENS)]))),
+        case(None, move |rows, _| {
+            let logits = Operand::Values(Type::f32(Dim::LogitRows, vocabulary));
+            let operands = [logits, Operand::Rows(TOKENS), Operand::History(TOKENS)];
+            let chain = vec![Stage::TopK(40), Stage::TopP(0.9), Stage::Temperature(0.8)];
+            few(rows).then(|| Case { chain: Chain::in_order(chain.clone()), ..Case::new(Sample, rows, &operands) })
+        }),
     ]);
     all
 }
@@ -223,11 +238,13 @@ impl Scale {
     }
 
     /// The words of a step of one sequence, whose only page is the first.
-    fn step(&self, rows: usize) -> Vec<u32> {
-        let mut buffer = StepBuffer::with_capacity(PAGE, rows, 2, 0);
+    fn step(&self, rows: usize, chain: &Chain) -> Vec<u32> {
+        let mut sampler = Vec::new();
+        Sampler::encode(1, self.first(rows), chain, &mut sampler);
+        let mut buffer = StepBuffer::with_capacity(PAGE, rows, 2, sampler.len());
         let tokens = vec![0; rows];
         let logits = if rows <= 8 { LogitWish::All } else { LogitWish::Last };
-        buffer.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0], &[0]], logits, sampler: None });
+        buffer.push(&SeqStep { slot: 0, tokens: &tokens, tables: &[&[0], &[0]], logits, sampler: Some(&sampler) });
         buffer.encode(0, self.logits(rows)).to_vec()
     }
 
@@ -355,13 +372,17 @@ impl Asked<'_> {
         let (case, rows) = (self.case, self.case.rows);
         // The values depend on nothing that differs between rows, so that loaded weights serve all of them.
         let mut random = Random::new(1);
-        let words = self.scale.step(rows);
+        let words = self.scale.step(rows, &case.chain);
         let sizes = StepView::new(&words)?.sizes(self.bucket.slots);
         let mut values: Vec<Array> = Vec::new();
         for (i, operand) in case.operands.iter().enumerate() {
             let value = match operand {
                 Operand::Weight(ty) => matrix(ty, &mut Random::new(i as u64)),
                 Operand::Values(ty) => random.array(ty, &sizes),
+                Operand::History(tokens) => {
+                    let places = HISTORY.rows.at(&sizes);
+                    Array::from_u32(1, (0..places).map(|_| random.below(*tokens) as u32).collect())
+                }
                 _ => self.scale.rows(rows, &mut random),
             };
             let encodes = self.kernel.activations.filter(|_| i == 0 && matches!(case.op, Op::Linear(_)));
@@ -372,15 +393,17 @@ impl Asked<'_> {
         let parts: Arrays = values.iter().zip(&self.few.operands).map(|(v, few)| part(v, &few.ty())).collect();
         let expected = self.few.op.eval(&StepView::new(&words)?, parts);
         let tolerance = stepwise::bound(self.kernel);
-        let mut fault = None;
-        for (expected, place) in expected.iter().zip(&outs) {
+        let read = |(expected, place): (&Array, &Place)| {
             let found = rig.read(place.region, &place.ty, &sizes)?;
-            let found = match expected.cols() == found.cols() {
-                true => found,
-                false => with_columns(&found, &columns(found.cols(), expected.cols())),
-            };
+            let all = expected.cols() == found.cols();
+            Ok(if all { found } else { with_columns(&found, &columns(found.cols(), expected.cols())) })
+        };
+        let mut found = expected.iter().zip(&outs).map(read).collect::<Result<Vec<Array>, Stop>>()?;
+        settle(&case.op, &expected, &mut found);
+        let mut fault = None;
+        for (expected, found) in expected.iter().zip(&found) {
             let rounding = if tolerance > 0.0 { rounding(expected.dtype()) } else { 0.0 };
-            fault = fault.or_else(|| difference(expected, &found, tolerance.max(rounding)));
+            fault = fault.or_else(|| difference(expected, found, tolerance.max(rounding)));
         }
         Ok((self.time(&mut rig)?, fault))
     }

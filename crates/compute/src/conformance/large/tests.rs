@@ -23,9 +23,21 @@ fn definitions_agree_with_themselves_on_every_case() {
     let faults: Vec<&Measured> = all.iter().filter(|m| m.fault.is_some() || m.time.is_zero() || m.bytes == 0).collect();
     assert!(faults.is_empty(), "{faults:?}");
     let ops: BTreeSet<&str> = all.iter().map(|m| m.op.as_str()).collect();
-    for op in
-        ["linear", "embed", "attend", "kv_write", "rms_norm", "layer_norm", "rope", "map", "quantize", "gather_rows"]
-    {
+    for op in [
+        "linear",
+        "embed",
+        "attend",
+        "kv_write",
+        "rms_norm",
+        "layer_norm",
+        "rope",
+        "map",
+        "quantize",
+        "gather_rows",
+        "columns",
+        "history_write",
+        "sample",
+    ] {
         assert!(ops.contains(op), "{op}: {ops:?}");
     }
 }
