@@ -120,10 +120,20 @@ pub struct Measured {
 
 /// Runs every kernel of an engine that takes such a case, with matrices of these formats; `told` hears of each.
 pub fn run(engine: &dyn Engine, scale: &Scale, formats: &[DType], mut told: impl FnMut(Measured)) {
-    for large in cases(scale, formats) {
+    products(engine, scale, formats, &mut told);
+    run_all(engine, scale, others(scale), &mut told);
+}
+
+/// The same with only the kernels that read matrices, format by format.
+pub fn products(engine: &dyn Engine, scale: &Scale, formats: &[DType], mut told: impl FnMut(Measured)) {
+    formats.iter().for_each(|format| run_all(engine, scale, of_format(scale, *format), &mut told));
+}
+
+fn run_all(engine: &dyn Engine, scale: &Scale, cases: Vec<Large>, told: &mut impl FnMut(Measured)) {
+    for large in cases {
         let mut loaded = Vec::new();
         for rows in scale.rows {
-            large.run(engine, scale, rows, &mut loaded, &mut told);
+            large.run(engine, scale, rows, &mut loaded, told);
         }
     }
 }
@@ -152,26 +162,31 @@ fn weight(dtype: DType, rows: usize, cols: usize) -> Operand {
     Operand::Weight(Type::new(dtype, Dim::N(rows), cols))
 }
 
-/// All cases; products of the first formats come first.
-fn cases(scale: &Scale, formats: &[DType]) -> Vec<Large> {
+/// The cases that read matrices of a format.
+fn of_format(scale: &Scale, format: DType) -> Vec<Large> {
+    let width = scale.width;
+    let to = (format.block() > 1).then_some(DType::Q8_A);
+    let linear =
+        move |rows, cols: Cols| Case::new(Linear, rows, &[values(cols.x), weight(format, cols.outs[0], cols.x)]);
+    let embed =
+        move |rows| Case::new(Embed { by: By::Token }, rows, &[Operand::Rows(TOKENS), weight(format, TOKENS, width)]);
+    let format = Some(format);
+    vec![
+        case(format, move |rows, cols| Some(linear(rows, cols))),
+        case(format, move |rows, cols| Some(regions::norm_glu(rows, format?, to, true, cols))),
+        case(format, move |rows, cols| Some(regions::linear_map(rows, format?, to, false, cols))),
+        case(format, move |rows, cols| Some(regions::norm_linear(rows, format?, to, cols))),
+        case(format, move |rows, cols| Some(regions::glu(rows, format?, to, true, cols))),
+        case(format, move |rows, cols| Some(regions::norm_linear_map(rows, format?, to, cols))),
+        case(format, move |rows, _| Some(embed(rows))),
+    ]
+}
+
+/// All other cases.
+fn others(scale: &Scale) -> Vec<Large> {
     let Scale { width, vocabulary, heads: [heads, kv_heads, dim], .. } = *scale;
     let few = |rows: usize| rows <= 8;
     let mut all = Vec::new();
-    for &format in formats {
-        let to = (format.block() > 1).then_some(DType::Q8_A);
-        all.push(case(Some(format), move |rows, cols| {
-            Some(Case::new(Linear, rows, &[values(cols.x), weight(format, cols.outs[0], cols.x)]))
-        }));
-        all.push(case(Some(format), move |rows, cols| Some(regions::norm_glu(rows, format, to, true, cols))));
-        all.push(case(Some(format), move |rows, cols| Some(regions::linear_map(rows, format, to, false, cols))));
-        all.push(case(Some(format), move |rows, cols| Some(regions::norm_linear(rows, format, to, cols))));
-        all.push(case(Some(format), move |rows, cols| Some(regions::glu(rows, format, to, true, cols))));
-        all.push(case(Some(format), move |rows, cols| Some(regions::norm_linear_map(rows, format, to, cols))));
-        all.push(case(Some(format), move |rows, _| {
-            let operands = [Operand::Rows(TOKENS), weight(format, TOKENS, width)];
-            Some(Case::new(Embed { by: By::Token }, rows, &operands))
-        }));
-    }
     for format in [DType::F16, DType::Q8_0] {
         let cache = move || Operand::Values(Type::cache(0, format, kv_heads, dim));
         all.push(case(Some(format), move |rows, _| {
