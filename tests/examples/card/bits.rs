@@ -12,7 +12,7 @@ pub fn bits(options: &Options) -> Result<(), String> {
     let (file, model) = options.model()?;
     let model = Model::open_with(file, &model.engine("wgpu").ctx(256)).map_err(|error| error.to_string())?;
     let vocabulary = model.graph().config.vocab as u32;
-    let ids: Vec<u32> = (0..40u32).map(|i| i.wrapping_mul(7919) % vocabulary).collect();
+    let ids: Vec<u32> = (0..24u32).map(|i| i.wrapping_mul(7919) % vocabulary).collect();
     let logits = |chunk| model.logits(&ids, chunk).map_err(|error| error.to_string());
     let whole = logits(None)?;
     for rows in [1, 8] {
@@ -22,7 +22,8 @@ pub fn bits(options: &Options) -> Result<(), String> {
         let fault = fault.or_else(|| (found.len() != whole.len()).then(|| format!("{} logits", found.len())));
         verdict("bits.rows", fault, json!({ "rows": rows, "isa": options.isa }));
     }
-    let greedy = inkstone::Options::default().temperature(0.0).max_tokens(16).ignore_end(true);
+    let greedy =
+        inkstone::Options::default().temperature(0.0).max_tokens(if options.tiny { 3 } else { 16 }).ignore_end(true);
     let requests: Vec<Request> =
         (0..SEQUENCES).map(|i| Request::new(ids[i..i + 9 + i].to_vec(), greedy.clone())).collect();
     let run = |requests: &[Request]| -> Result<Vec<Vec<u32>>, String> {

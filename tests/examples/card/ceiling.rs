@@ -88,6 +88,11 @@ fn mixed(word: u32) -> u32 {
     z ^ (z >> 16)
 }
 
+/// A buffer as a binding.
+fn entry<'b>((binding, buffer): &(u32, &'b Buffer)) -> BindGroupEntry<'b> {
+    BindGroupEntry { binding: *binding, resource: buffer.as_entire_binding() }
+}
+
 /// The card with the buffers and the kernels.
 struct Card {
     device: Device,
@@ -121,10 +126,6 @@ impl Card {
                 compilation_options: Default::default(),
                 cache: None,
             });
-            let entry = |(binding, buffer): &(u32, &Buffer)| BindGroupEntry {
-                binding: *binding,
-                resource: buffer.as_entire_binding(),
-            };
             let entries: Vec<BindGroupEntry> = all.iter().map(entry).collect();
             let layout = &pipeline.get_bind_group_layout(0);
             let group = device.create_bind_group(&BindGroupDescriptor { label: None, layout, entries: &entries });

@@ -7,6 +7,7 @@ mod gpu;
 mod host;
 mod kernels;
 mod limits;
+mod models;
 
 use inkstone::ModelOptions;
 use inkstone::compute::EngineOptions;
@@ -17,10 +18,11 @@ use std::process::ExitCode;
 /// A section: its name and its function.
 type Section = (&'static str, fn(&Options) -> Result<(), String>);
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 7] = [
     ("variants", limits::variants),
     ("limits", limits::limits),
     ("ceiling", ceiling::ceiling),
+    ("models", models::models),
     ("bits", bits::bits),
     ("host", host::host),
     ("kernels", kernels::kernels),

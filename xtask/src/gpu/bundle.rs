@@ -11,7 +11,6 @@ use crate::{release, vulkan};
 
 /// The programs.
 pub const CARD: &str = "card";
-pub const INKSTONE: &str = "inkstone";
 pub const XTASK: &str = "xtask";
 
 /// The script that runs all sections.
@@ -22,11 +21,11 @@ const SCRIPT_TEXT: &str = include_str!("run.sh");
 const LARGEST: u64 = 60_000_000;
 
 /// Where cargo leaves the programs below the folder of a profile.
-const PLACES: [&str; 3] = ["examples/card", INKSTONE, XTASK];
+const PLACES: [&str; 2] = ["examples/card", XTASK];
 
 /// Builds the programs for other machines and puts them into a folder.
 pub fn make(workspace: &Workspace, folder: &Path) -> Result<(), Error> {
-    let packages = "--package inkstone-cli --package xtask --package inkstone-tests --bins --example card";
+    let packages = "--package xtask --package inkstone-tests --bin xtask --example card";
     let names = PLACES.map(|place| format!("release/{place}"));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let programs = release::build(workspace.root(), &workspace.target().join("dist"), packages, &names)?;

@@ -6,8 +6,8 @@ pub struct Section {
     /// The second word of the names of its figures.
     pub name: &'static str,
     pub program: Program,
-    /// The model that it needs: a section before it makes the file.
-    pub model: Option<usize>,
+    /// Its model, by its place in [`MODELS`]. A section before it makes the file.
+    model: Option<usize>,
     pub variants: Variants,
     /// The most seconds that it may take.
     pub seconds: u64,
@@ -18,8 +18,6 @@ pub struct Section {
 pub enum Program {
     /// `card SECTION`, which prints figures.
     Card,
-    /// `inkstone bench`.
-    Bench,
     /// `xtask synth`, which writes the file of a model.
     Synth,
 }
@@ -36,12 +34,15 @@ pub enum Variants {
     All,
 }
 
-/// The models: shapes and types of `xtask synth`, for cards and for a quick check.
-pub const MODELS: [[(&str, &str); 2]; 4] = [
-    [("llama-3.2-1b", "q8_0"), ("tiny", "q8_0")],
-    [("llama-3.1-8b", "q8_0"), ("tiny", "q4_k_m")],
-    [("llama-3.1-8b", "q4_k_m"), ("tiny", "q4_0")],
-    [("llama-3.2-1b", "q4_k_m"), ("tiny", "f16")],
+/// A shape and a type of `xtask synth`.
+type Model = (&'static str, &'static str);
+
+/// The models of cards, and those of quick checks, which leave sections out that do nothing new.
+pub const MODELS: [(Model, Option<Model>); 4] = [
+    (("llama-3.2-1b", "q8_0"), Some(("tiny", "q8_0"))),
+    (("llama-3.1-8b", "q8_0"), None),
+    (("llama-3.1-8b", "q4_k_m"), Some(("tiny", "q4_k_m"))),
+    (("llama-3.2-1b", "q4_k_m"), None),
 ];
 
 const fn card(name: &'static str, model: Option<usize>, variants: Variants, seconds: u64) -> Section {
@@ -52,24 +53,24 @@ const fn synth(model: usize, seconds: u64) -> Section {
     Section { name: "synth", program: Program::Synth, model: Some(model), variants: Variants::None, seconds }
 }
 
-const fn bench(model: usize, seconds: u64) -> Section {
-    Section { name: "models", program: Program::Bench, model: Some(model), variants: Variants::All, seconds }
+const fn speed(model: usize, seconds: u64) -> Section {
+    card("models", Some(model), Variants::All, seconds)
 }
 
 pub static SECTIONS: &[Section] = &[
     card("limits", None, Variants::None, 20),
     card("ceiling", None, Variants::None, 30),
     synth(0, 20),
-    bench(0, 45),
+    speed(0, 45),
     card("bits", Some(0), Variants::All, 40),
     card("host", Some(0), Variants::All, 30),
     synth(1, 60),
-    bench(1, 80),
+    speed(1, 80),
     card("kernels", None, Variants::First, 90),
     synth(2, 40),
-    bench(2, 60),
+    speed(2, 60),
     synth(3, 20),
-    bench(3, 45),
+    speed(3, 45),
     card("kernels", None, Variants::Others, 90),
 ];
 
@@ -89,9 +90,19 @@ impl Section {
         }
     }
 
-    /// The name of its model.
-    pub fn model_name(&self, tiny: bool) -> Option<String> {
-        let (shape, file_type) = MODELS[self.model?][usize::from(tiny)];
-        Some(format!("{shape}-{file_type}"))
+    /// The shape and the type of its model.
+    pub fn model(&self, tiny: bool) -> Option<Model> {
+        let (model, small) = MODELS[self.model?];
+        if tiny { small } else { Some(model) }
     }
+
+    /// Whether it is part of a measurement.
+    pub fn is_part(&self, tiny: bool) -> bool {
+        self.model.is_none() || self.model(tiny).is_some()
+    }
+}
+
+/// The name of a model.
+pub fn name((shape, file_type): Model) -> String {
+    format!("{shape}-{file_type}")
 }

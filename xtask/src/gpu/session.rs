@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
-use super::bundle::{CARD, INKSTONE, XTASK};
+use super::TINY;
+use super::bundle::{CARD, XTASK};
 use super::results::{self, Line, Results, Run};
-use super::sections::{MODELS, Program, SECTIONS, Section, TOTAL_SECONDS};
+use super::sections::{self, Program, SECTIONS, Section, TOTAL_SECONDS};
 use super::watch;
 use crate::error::Error;
 
@@ -36,9 +35,10 @@ pub fn run(folder: &Path, tiny: bool) -> Result<(), Error> {
     let results = Results::create(&path)?;
     let mut session = Session { programs, folder, tiny, begun: Instant::now(), results };
     let variants = session.variants()?;
-    let models: Vec<Option<String>> = SECTIONS.iter().map(|section| section.model_name(tiny)).collect();
+    let parts: Vec<&Section> = SECTIONS.iter().filter(|section| section.is_part(tiny)).collect();
+    let models: Vec<Option<String>> = parts.iter().map(|section| section.model(tiny).map(sections::name)).collect();
     let mut runs = Vec::new();
-    for (section, model) in SECTIONS.iter().zip(&models) {
+    for (section, model) in parts.into_iter().zip(&models) {
         for isa in section.of(&variants) {
             let run = Run { section: section.name, isa, model: model.as_deref() };
             session.section(section, &run)?;
@@ -90,12 +90,8 @@ impl Session<'_> {
         let results = &mut self.results;
         let mut unwritten = Ok(());
         let ended = watch::run(command, deadline, &log, |text| {
-            let line = match section.program {
-                Program::Card => serde_json::from_str(text).map_err(|error| format!("{error}: {text}")),
-                Program::Bench => of_bench(text, run),
-                Program::Synth => return Ok(()),
-            };
-            results.add(&line?).or_else(|error| {
+            let line: Line = serde_json::from_str(text).map_err(|error| format!("{error}: {text}"))?;
+            results.add(&line).or_else(|error| {
                 let reason = error.to_string();
                 unwritten = Err(error);
                 Err(reason)
@@ -111,27 +107,17 @@ impl Session<'_> {
 
     fn command(&self, section: &Section, run: &Run) -> Command {
         let model = run.model.map(|name| self.model(name));
-        let [size, prompt, text, depths] =
-            if self.tiny { ["--tiny", "16", "8", "0,64"] } else { ["", "512", "128", "0,4096"] };
         let isa = run.isa.into_iter().flat_map(|isa| ["--isa", isa]);
         match section.program {
             Program::Card => {
                 let mut command = self.program(CARD);
-                command.arg(section.name).args(isa).args(model).args(Some(size).filter(|size| !size.is_empty()));
-                command
-            }
-            Program::Bench => {
-                let mut command = self.program(INKSTONE);
-                command.args([
-                    "bench", "--engine", "wgpu", "-o", "jsonl", "-r", "2", "-p", prompt, "-n", text, "-d", depths,
-                ]);
-                command.args(isa).args(model);
+                command.arg(section.name).args(isa).args(self.tiny.then_some(TINY)).args(model);
                 command
             }
             Program::Synth => {
-                let (shape, file_type) = MODELS[section.model.unwrap_or(0)][usize::from(self.tiny)];
                 let mut command = self.program(XTASK);
-                command.args(["synth", shape, file_type, "-o"]).args(model);
+                command.arg("synth").args(section.model(self.tiny).into_iter().flat_map(|(shape, of)| [shape, of]));
+                command.arg("-o").args(model);
                 command
             }
         }
@@ -139,47 +125,18 @@ impl Session<'_> {
 
     /// Removes the files of models: there is room for one.
     fn remove_models(&self) {
-        for model in SECTIONS.iter().filter_map(|section| section.model_name(self.tiny)) {
-            for end in ["gguf", "gguf.part"] {
-                // Most of them are not there.
-                let _ = fs::remove_file(self.folder.join(format!("{model}.{end}")));
-            }
+        for model in SECTIONS.iter().filter_map(|section| section.model(self.tiny)) {
+            let file = self.model(&sections::name(model));
+            // Most of them are not there.
+            let _ = fs::remove_file(file.with_added_extension("part"));
+            let _ = fs::remove_file(file);
         }
     }
-}
-
-/// A row of `inkstone bench` as a figure.
-fn of_bench(text: &str, run: &Run) -> Result<Line, String> {
-    let row: Value = serde_json::from_str(text).map_err(|error| format!("{error}: {text}"))?;
-    let number = |field: &str| row[field].as_f64().ok_or_else(|| format!("no {field} in {text}"));
-    let (prompt, depth) = (number("n_prompt")?, number("n_depth")?);
-    let mut fields = vec![("isa", json!(run.isa)), ("model", json!(run.model)), ("depth", json!(depth))];
-    let name = if prompt > 0.0 {
-        fields.push(("prompt", json!(prompt)));
-        "models.prefill"
-    } else {
-        fields.push(("token_bytes", json!(number("token_bytes")?)));
-        "models.decode"
-    };
-    Ok(Line::new(name, number("median_ts")?, "tokens/s", &fields))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RUN: Run = Run { section: "models", isa: Some("core"), model: Some("m") };
-
-    #[test]
-    fn rows_of_bench_are_figures() {
-        let row = |prompt: u32| format!(r#"{{"n_prompt":{prompt},"n_depth":64,"median_ts":12.5,"token_bytes":100}}"#);
-        let decode = of_bench(&row(0), &RUN).unwrap();
-        assert!(decode.is("models.decode") && decode.value == Some(12.5), "{decode:?}");
-        assert_eq!((decode.number("token_bytes"), decode.number("depth")), (Some(100.0), Some(64.0)));
-        assert!(of_bench(&row(512), &RUN).unwrap().is("models.prefill"));
-        assert!(of_bench("{}", &RUN).unwrap_err().starts_with("no n_prompt"));
-        assert!(of_bench("loaded", &RUN).is_err());
-    }
 
     /// A card whose sections hang, fail and print what is no figure.
     #[cfg(unix)]
