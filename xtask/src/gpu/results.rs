@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::sections::SECTIONS;
+use super::sections::{SECTIONS, SYNTH};
 use crate::error::Error;
 
 /// The name of the file.
@@ -76,11 +76,20 @@ impl Line {
         (self.text("isa"), self.text("model")) == (run.isa, run.model)
     }
 
+    /// The name of its section.
+    fn section(&self) -> Option<&str> {
+        self.name.strip_prefix("wgpu.")?.split_once('.').map(|(section, _)| section)
+    }
+
+    /// Whether it is the end of a section.
+    fn is_end(&self) -> bool {
+        [".seconds", ".failed"].iter().any(|end| self.name.ends_with(end))
+    }
+
     /// Its fault, if it has one.
     fn fault(&self) -> Option<String> {
         let what = || serde_json::to_string(self).unwrap_or_else(|_| self.name.clone());
-        let section = self.name.strip_prefix("wgpu.").and_then(|name| name.split_once('.')).map(|(section, _)| section);
-        let known = section.is_some_and(|name| SECTIONS.iter().any(|section| section.name == name));
+        let known = self.section().is_some_and(|name| SECTIONS.iter().any(|section| section.name == name));
         match self.value {
             _ if !known => Some(format!("of no section: {}", what())),
             _ if self.name.ends_with(".failed") => Some(format!("failed: {}", what())),
@@ -122,10 +131,15 @@ pub fn read(path: &Path) -> Result<Vec<Line>, Error> {
 
 /// The faults of the results of these runs: sections that are missing, that failed or whose figures are wrong.
 pub fn faults(lines: &[Line], runs: &[Run]) -> Vec<String> {
-    let missing = runs.iter().filter(|run| {
-        let ends = ["seconds", "failed"].map(|word| format!("{}.{word}", run.section));
-        !lines.iter().any(|line| ends.iter().any(|end| line.is(end)) && line.is_of(run))
-    });
+    let is_there = |run: &&Run| {
+        let at = lines.iter().position(|line| line.is_end() && line.section() == Some(run.section) && line.is_of(run));
+        let Some(end) = at else { return false };
+        // The figures of a section stand before its end.
+        let last = end.checked_sub(1).and_then(|i| lines.get(i));
+        let figures = last.is_some_and(|line| line.section() == Some(run.section) && !line.is_end());
+        figures || run.section == SYNTH || lines[end].name.ends_with(".failed")
+    };
+    let missing = runs.iter().filter(|run| !is_there(run));
     let missing = missing.map(|run| format!("missing: section {}, {:?}, {:?}", run.section, run.isa, run.model));
     missing.chain(lines.iter().filter_map(Line::fault)).collect()
 }
@@ -160,11 +174,14 @@ mod tests {
 
     #[test]
     fn sections_that_are_missing_failed_or_wrong_are_found() {
+        let figure = line(r#"{"name":"wgpu.bits.rows","value":1,"unit":"right"}"#);
         let end = Line::end(&RUN, 1.0, None);
-        let of = |lines: &[Line]| faults(lines, &[RUN]).join("; ");
-        assert_eq!(of(&[end.clone()]), "");
+        let of = |lines: &[&Line]| faults(&lines.iter().copied().cloned().collect::<Vec<_>>(), &[RUN]).join("; ");
+        assert_eq!(of(&[&figure, &end]), "");
+        let missing = r#"missing: section bits, Some("core"), Some("m")"#;
         let other = Line::end(&Run { isa: Some("subgroup"), ..RUN }, 1.0, None);
-        assert_eq!(of(&[other]), r#"missing: section bits, Some("core"), Some("m")"#);
+        assert_eq!(of(&[&figure, &other]), missing, "of another variant");
+        assert_eq!(of(&[&end]), missing, "no figures");
         for (text, fault) in [
             (r#"{"name":"wgpu.bits.rows","value":null,"unit":"us"}"#, "has no finite value: "),
             (r#"{"name":"wgpu.bits.rows","value":0,"unit":"right"}"#, "wrong: "),
@@ -172,7 +189,7 @@ mod tests {
             (r#"{"name":"wgpu.bite.rows","value":3,"unit":"s"}"#, "of no section: "),
             (r#"{"name":"bits.rows","value":3,"unit":"s"}"#, "of no section: "),
         ] {
-            let found = of(&[end.clone(), line(text)]);
+            let found = of(&[&figure, &end, &line(text)]);
             assert!(found.starts_with(fault), "{text}: {found}");
         }
     }

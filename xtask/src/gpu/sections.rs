@@ -7,7 +7,7 @@ pub struct Section {
     pub name: &'static str,
     pub program: Program,
     /// Its model, by its place in [`MODELS`]. A section before it makes the file.
-    model: Option<usize>,
+    pub model: Option<usize>,
     pub variants: Variants,
     /// The most seconds that it may take.
     pub seconds: u64,
@@ -49,8 +49,11 @@ const fn card(name: &'static str, model: Option<usize>, variants: Variants, seco
     Section { name, program: Program::Card, model, variants, seconds }
 }
 
+/// The section that makes the file of a model.
+pub const SYNTH: &str = "synth";
+
 const fn synth(model: usize, seconds: u64) -> Section {
-    Section { name: "synth", program: Program::Synth, model: Some(model), variants: Variants::None, seconds }
+    Section { name: SYNTH, program: Program::Synth, model: Some(model), variants: Variants::None, seconds }
 }
 
 const fn speed(model: usize, seconds: u64) -> Section {
@@ -91,14 +94,14 @@ impl Section {
     }
 
     /// The shape and the type of its model.
-    pub fn model(&self, tiny: bool) -> Option<Model> {
+    pub fn model_of(&self, tiny: bool) -> Option<Model> {
         let (model, small) = MODELS[self.model?];
         if tiny { small } else { Some(model) }
     }
 
     /// Whether it is part of a measurement.
     pub fn is_part(&self, tiny: bool) -> bool {
-        self.model.is_none() || self.model(tiny).is_some()
+        self.model.is_none() || self.model_of(tiny).is_some()
     }
 }
 

@@ -36,7 +36,7 @@ pub fn run(folder: &Path, tiny: bool) -> Result<(), Error> {
     let mut session = Session { programs, folder, tiny, begun: Instant::now(), results };
     let variants = session.variants()?;
     let parts: Vec<&Section> = SECTIONS.iter().filter(|section| section.is_part(tiny)).collect();
-    let models: Vec<Option<String>> = parts.iter().map(|section| section.model(tiny).map(sections::name)).collect();
+    let models: Vec<Option<String>> = parts.iter().map(|section| section.model_of(tiny).map(sections::name)).collect();
     let mut runs = Vec::new();
     for (section, model) in parts.into_iter().zip(&models) {
         for isa in section.of(&variants) {
@@ -91,10 +91,10 @@ impl Session<'_> {
         let mut unwritten = Ok(());
         let ended = watch::run(command, deadline, &log, |text| {
             let line: Line = serde_json::from_str(text).map_err(|error| format!("{error}: {text}"))?;
-            results.add(&line).or_else(|error| {
+            results.add(&line).map_err(|error| {
                 let reason = error.to_string();
                 unwritten = Err(error);
-                Err(reason)
+                reason
             })
         });
         unwritten?;
@@ -116,7 +116,7 @@ impl Session<'_> {
             }
             Program::Synth => {
                 let mut command = self.program(XTASK);
-                command.arg("synth").args(section.model(self.tiny).into_iter().flat_map(|(shape, of)| [shape, of]));
+                command.arg("synth").args(section.model_of(self.tiny).into_iter().flat_map(|(shape, of)| [shape, of]));
                 command.arg("-o").args(model);
                 command
             }
@@ -125,7 +125,7 @@ impl Session<'_> {
 
     /// Removes the files of models: there is room for one.
     fn remove_models(&self) {
-        for model in SECTIONS.iter().filter_map(|section| section.model(self.tiny)) {
+        for model in SECTIONS.iter().filter_map(|section| section.model_of(self.tiny)) {
             let file = self.model(&sections::name(model));
             // Most of them are not there.
             let _ = fs::remove_file(file.with_added_extension("part"));
