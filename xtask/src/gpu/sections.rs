@@ -67,14 +67,14 @@ pub static SECTIONS: &[Section] = &[
     speed(0, 45),
     card("bits", Some(0), Variants::All, 40),
     card("host", Some(0), Variants::All, 30),
-    synth(1, 60),
+    synth(1, 80),
     speed(1, 80),
-    card("kernels", None, Variants::First, 90),
+    card("kernels", None, Variants::First, 140),
     synth(2, 40),
     speed(2, 60),
     synth(3, 20),
     speed(3, 45),
-    card("kernels", None, Variants::Others, 90),
+    card("kernels", None, Variants::Others, 140),
 ];
 
 /// All sections together.

@@ -30,6 +30,7 @@ use inkstone_tensor::step::{LogitWish, ROWS, Sampler, SeqStep, StepBuffer, StepV
 use inkstone_tensor::{
     Array, DType, Dim, NoProgress, Op, Sizes, Slots, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,7 @@ pub const TINY: Scale = Scale {
     vocabulary: 1000,
     depth: 100,
     rows: [1, 8, 9],
-    bytes: 1 << 20,
+    bytes: 1 << 18,
     time: Duration::ZERO,
 };
 /// The shapes of Llama 3.2 1B.
@@ -77,14 +78,14 @@ pub const LLAMA_1B: Scale = Scale {
     vocabulary: 128_256,
     depth: 4096,
     rows: [1, 8, 512],
-    bytes: 512 << 20,
+    bytes: 256 << 20,
     time: Duration::from_millis(20),
 };
 /// The shapes of Llama 3.1 8B.
 pub const LLAMA_8B: Scale = Scale { name: "8b", width: 4096, hidden: 14_336, heads: [32, 8, 128], ..LLAMA_1B };
 
-/// Columns of a result that are compared, in groups of [`GROUP`].
-const SAMPLED: usize = 96;
+/// Columns of a result that are compared, in groups of [`GROUP`]: of up to eight rows, and of more.
+const SAMPLED: [usize; 2] = [160, 64];
 /// Neighbouring columns: a block of every format of results.
 const GROUP: usize = 32;
 /// Rows of a matrix that differ; the others repeat them, because so many random values would take long. It is prime, so that
@@ -131,9 +132,9 @@ pub fn products(engine: &dyn Engine, scale: &Scale, formats: &[DType], mut told:
 
 fn run_all(engine: &dyn Engine, scale: &Scale, cases: Vec<Large>, told: &mut impl FnMut(Measured)) {
     for large in cases {
-        let mut loaded = Vec::new();
+        let mut kept = Kept::default();
         for rows in scale.rows {
-            large.run(engine, scale, rows, &mut loaded, told);
+            large.run(engine, scale, rows, &mut kept, told);
         }
     }
 }
@@ -147,8 +148,14 @@ struct Large {
     make: Make,
 }
 
-/// Loaded weights, and for which layout and arithmetic.
-type Loaded = (Layout, Numerics, Weights);
+/// The weights of a case, which are the same for all rows and kernels.
+#[derive(Default)]
+struct Kept {
+    /// By operand.
+    values: BTreeMap<usize, Array>,
+    /// Loaded in a layout for an arithmetic.
+    loaded: Vec<(Layout, Numerics, Weights)>,
+}
 
 fn case(format: Option<DType>, make: impl Fn(usize, Cols) -> Option<Case> + 'static) -> Large {
     Large { format, make: Box::new(make) }
@@ -271,8 +278,9 @@ impl Scale {
 }
 
 /// The same with fewer columns of results.
-fn sampled(cols: Cols) -> Cols {
-    Cols { x: cols.x, outs: cols.outs.map(|n| n.min(SAMPLED)), encoded: cols.encoded.min(SAMPLED) }
+fn sampled(cols: Cols, rows: usize) -> Cols {
+    let few = SAMPLED[usize::from(rows > 8)];
+    Cols { x: cols.x, outs: cols.outs.map(|n| n.min(few)), encoded: cols.encoded.min(few) }
 }
 
 /// The columns of `of` that are compared if only `few` are: groups from the first to the last.
@@ -297,8 +305,8 @@ fn with_columns(array: &Array, columns: &[usize]) -> Array {
 
 /// A matrix with only these rows.
 fn with_rows(array: &Array, rows: &[usize]) -> Array {
-    let all: Vec<u8> = rows.iter().flat_map(|r| array.row_bytes_of(*r).iter().copied()).collect();
-    Array::from_bytes(array.dtype(), array.cols(), &all).expect("whole rows")
+    let all: Vec<&[u8]> = rows.iter().map(|r| array.row_bytes_of(*r)).collect();
+    Array::from_bytes(array.dtype(), array.cols(), &all.concat()).expect("whole rows")
 }
 
 /// A matrix of random rows, which repeat.
@@ -331,16 +339,9 @@ impl WeightSource for Repeated<'_> {
 
 impl Large {
     /// All kernels on the case with so many rows.
-    fn run(
-        &self,
-        engine: &dyn Engine,
-        scale: &Scale,
-        rows: usize,
-        loaded: &mut Vec<Loaded>,
-        told: &mut impl FnMut(Measured),
-    ) {
+    fn run(&self, engine: &dyn Engine, scale: &Scale, rows: usize, kept: &mut Kept, told: &mut impl FnMut(Measured)) {
         let cols = scale.cols();
-        let (Some(case), Some(few)) = ((self.make)(rows, cols), (self.make)(rows, sampled(cols))) else { return };
+        let (Some(case), Some(few)) = ((self.make)(rows, cols), (self.make)(rows, sampled(cols, rows))) else { return };
         let Some(bucket) = scale.bucket(engine, rows) else { return };
         let ins: Vec<Type> = case.operands.iter().map(Operand::ty).collect();
         let weights = case.operands.iter().filter(|operand| matches!(operand, Operand::Weight(_)));
@@ -353,7 +354,7 @@ impl Large {
         let reached = Sizes { rows, logit_rows: scale.logits(rows), slots: Slots::new([scale.first(rows) + rows; 4]) };
         let cost = case.op.cost(&ins, &outs, &reached);
         for (kernel, layout) in found {
-            let mut asked = Asked { engine, scale, case: &case, few: &few, kernel, layout, bucket, loaded };
+            let mut asked = Asked { engine, scale, case: &case, few: &few, kernel, layout, bucket, kept };
             let (time, fault) = match asked.measure() {
                 Ok((time, fault)) => (time, fault),
                 Err(Stop::Skipped(_)) => continue,
@@ -378,21 +379,22 @@ struct Asked<'a> {
     kernel: &'a Kernel,
     layout: Layout,
     bucket: Sizes,
-    loaded: &'a mut Vec<Loaded>,
+    kept: &'a mut Kept,
 }
 
 impl Asked<'_> {
     /// The time of a step, and the difference from the definition.
     fn measure(&mut self) -> Result<(Duration, Option<String>), Stop> {
         let (case, rows) = (self.case, self.case.rows);
-        // The values depend on nothing that differs between rows, so that loaded weights serve all of them.
         let mut random = Random::new(1);
         let words = self.scale.step(rows, &case.chain);
         let sizes = StepView::new(&words)?.sizes(self.bucket.slots);
         let mut values: Vec<Array> = Vec::new();
         for (i, operand) in case.operands.iter().enumerate() {
             let value = match operand {
-                Operand::Weight(ty) => matrix(ty, &mut Random::new(i as u64)),
+                Operand::Weight(ty) => {
+                    self.kept.values.entry(i).or_insert_with(|| matrix(ty, &mut Random::new(i as u64))).clone()
+                }
                 Operand::Values(ty) => random.array(ty, &sizes),
                 Operand::History(tokens) => {
                     let places = HISTORY.rows.at(&sizes);
@@ -434,10 +436,9 @@ impl Asked<'_> {
         let read =
             case.operands.iter().zip(values).filter(|(o, v)| matches!(o, Operand::Weight(_)) || v.cache().heads > 1);
         let read: u64 = read.map(|(_, value)| value.bytes().len() as u64).sum();
-        let copies = self.scale.bytes.checked_div(read).map_or(COPIES, |copies| copies.clamp(1, COPIES));
+        let copies = self.scale.bytes.checked_div(read).unwrap_or(self.scale.bytes >> 24).clamp(1, COPIES);
 
         let mut plan = PlanBuilder::new("large", self.bucket);
-        let mut weights = MadeWeights::default();
         let mut inputs: Vec<(Region, &Array)> = Vec::new();
         let mut ports = [Port::HIDDEN, Port::LOGITS, Port::RECORDS, Port::ROWS, Port::SCORES].into_iter();
         let mut port = || ports.next().ok_or_else(|| Stop::Skipped("more operands than ports".to_owned()));
@@ -470,9 +471,6 @@ impl Asked<'_> {
                     }
                     None => {
                         let layout = if value.rows() == 1 { Layout::FILE } else { self.layout };
-                        if copy == 0 {
-                            weights.insert(&format!("w{i}"), value);
-                        }
                         plan.weight(&format!("w{i}.{copy}"), *ty, layout, numerics)
                     }
                 });
@@ -481,20 +479,22 @@ impl Asked<'_> {
             outs = plan.step(how, case.op.clone(), &ins, &into)?;
         }
         let plan = Arc::new(plan.finish());
-        let loaded = self.weights(numerics, &weights, &plan.interface)?;
+        let loaded = self.weights(numerics, &plan.interface)?;
         let mut rig = Rig::on(self.engine, &plan, loaded)?;
         inputs.into_iter().try_for_each(|(region, value)| rig.write(region, value))?;
         Ok((rig, outs))
     }
 
     /// The weights, loaded once for all kernels that read them in one layout.
-    fn weights(&mut self, numerics: Numerics, weights: &MadeWeights, interface: &Interface) -> Result<Weights, Stop> {
-        let known = self.loaded.iter().find(|known| (known.0, known.1) == (self.layout, numerics));
+    fn weights(&mut self, numerics: Numerics, interface: &Interface) -> Result<Weights, Stop> {
+        let known = self.kept.loaded.iter().find(|known| (known.0, known.1) == (self.layout, numerics));
         if let Some((_, _, loaded)) = known {
             return Ok(loaded.clone());
         }
-        let loaded = self.engine.load(&Repeated(weights), &interface.weights, &NoProgress)?;
-        self.loaded.push((self.layout, numerics, loaded.clone()));
+        let mut made = MadeWeights::default();
+        self.kept.values.iter().for_each(|(i, value)| made.insert(&format!("w{i}"), value));
+        let loaded = self.engine.load(&Repeated(&made), &interface.weights, &NoProgress)?;
+        self.kept.loaded.push((self.layout, numerics, loaded.clone()));
         Ok(loaded)
     }
 
