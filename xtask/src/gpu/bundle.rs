@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bench::stamp;
 use crate::command::Program;
 use crate::error::Error;
 use crate::files::files_below;
@@ -12,6 +13,9 @@ use crate::{release, vulkan};
 /// The programs.
 pub const CARD: &str = "card";
 pub const XTASK: &str = "xtask";
+
+/// The file with the commit of the programs.
+pub const COMMIT: &str = "commit";
 
 /// The script that runs all sections.
 pub const SCRIPT: &str = "run.sh";
@@ -52,7 +56,7 @@ pub fn of_tests(workspace: &Workspace, folder: &Path) -> Result<PathBuf, Error> 
     fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
     let folder = folder.canonicalize().map_err(|source| Error::File { path: folder.to_owned(), source })?;
     // The same features as in stage `test`, so that nothing is built again.
-    let line = "cargo build --workspace --all-features --bins --example card";
+    let line = "cargo build --workspace --all-features --bin xtask --example card";
     let log = folder.join("build.log");
     let output = Program::new(line, workspace.root()).run(&log)?;
     if !output.success {
@@ -78,7 +82,10 @@ fn fill(workspace: &Workspace, folder: &Path, programs: &[PathBuf], copies: bool
     }
     copy(&vulkan::loader(workspace)?, &libraries.join("libvulkan.so.1"))?;
     let script = folder.join(SCRIPT);
-    fs::write(&script, SCRIPT_TEXT).map_err(|source| Error::File { path: script.clone(), source })?;
+    let commit = stamp::commit(workspace.root()).unwrap_or_else(|_| "unknown".to_owned());
+    for (path, text) in [(&script, SCRIPT_TEXT), (&folder.join(COMMIT), &commit)] {
+        fs::write(path, text).map_err(|source| Error::File { path: path.clone(), source })?;
+    }
     executable(&script)
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::results::{self, Line};
+use crate::bench::stamp;
 use crate::block;
 use crate::error::Error;
 
@@ -63,8 +64,11 @@ impl<'a> Card<'a> {
     fn text(&self) -> String {
         let field = |name: &str| self.device.text(name).unwrap_or("unknown");
         let memory = self.device.value.unwrap_or(0.0) / 1e9;
+        let begun = self.named("session.begun").next();
+        let date = begun.and_then(|line| line.value).map_or_else(String::new, |s| stamp::date((s / 86_400.0) as u64));
+        let commit = begun.and_then(|line| line.text("commit")).unwrap_or("unknown");
         let mut text = format!(
-            "{} ({}), {memory:.0} GB; a kernel that only reads gets {:.0} GB/s:\n\n",
+            "{} ({}), {memory:.0} GB; {date}, commit {commit}; a kernel that only reads gets {:.0} GB/s:\n\n",
             field("device"),
             field("driver"),
             self.ceiling
@@ -202,6 +206,7 @@ mod tests {
             line("kernels.read", value, fields)
         };
         vec![
+            line("session.begun", 86_400.0 * 59.5, json!({ "commit": "abc" })),
             line("limits.memory", 80e9, json!({ "device": "Card", "driver": "Vulkan 1", "kind": kind })),
             line("ceiling.read", 1000.0, json!({})),
             decode("llama-3.1-8b-q8_0", 75.0, 0),
@@ -223,7 +228,7 @@ mod tests {
         let lines = lines("discrete");
         let text = Card::of(&lines).unwrap().text();
         for part in [
-            "Card (Vulkan 1), 80 GB; a kernel that only reads gets 1000 GB/s:",
+            "Card (Vulkan 1), 80 GB; 1970-03-01, commit abc; a kernel that only reads gets 1000 GB/s:",
             "| llama-3.1-8b-q8_0 | core | 75.0, 60% | 60%: met | 50.0, 40% | 900 |",
             "| llama-3.1-8b-q4_k_m | core | 25.0, 20% | 40%: **not met** |  |  |",
             "| linear.few.q8 | linear | Q8_0 | core | 800, 80% | 700, 70% | 2.5 |",
@@ -239,7 +244,7 @@ mod tests {
         let software = lines("software");
         assert!(Card::of(&software).err().unwrap().contains("computes on the CPU"));
         let lines = lines("discrete");
-        assert_eq!(Card::of(&lines[..1]).err().unwrap(), "has no wgpu.ceiling.read");
+        assert_eq!(Card::of(&lines[..2]).err().unwrap(), "has no wgpu.ceiling.read");
         assert_eq!(Card::of(&[]).err().unwrap(), "has no wgpu.limits.memory");
     }
 }

@@ -13,6 +13,9 @@ use crate::error::Error;
 /// The name of the file.
 pub const NAME: &str = "results.jsonl";
 
+/// The section of lines about the measurement itself.
+pub const SESSION: &str = "session";
+
 /// The unit of figures that are 1 if a result is right, and 0 if not.
 const RIGHT: &str = "right";
 
@@ -89,7 +92,8 @@ impl Line {
     /// Its fault, if it has one.
     fn fault(&self) -> Option<String> {
         let what = || serde_json::to_string(self).unwrap_or_else(|_| self.name.clone());
-        let known = self.section().is_some_and(|name| SECTIONS.iter().any(|section| section.name == name));
+        let known =
+            self.section().is_some_and(|name| name == SESSION || SECTIONS.iter().any(|section| section.name == name));
         match self.value {
             _ if !known => Some(format!("of no section: {}", what())),
             _ if self.name.ends_with(".failed") => Some(format!("failed: {}", what())),
@@ -114,9 +118,7 @@ impl Results {
     /// Adds a line, which is in the file when this returns.
     pub fn add(&mut self, line: &Line) -> Result<(), Error> {
         let text = serde_json::to_string(line)? + "\n";
-        let at = |source| Error::File { path: NAME.into(), source };
-        self.0.write_all(text.as_bytes()).map_err(at)?;
-        self.0.sync_data().map_err(at)
+        self.0.write_all(text.as_bytes()).map_err(|source| Error::File { path: NAME.into(), source })
     }
 }
 

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
 
 use super::TINY;
-use super::bundle::{CARD, XTASK};
+use super::bundle::{self, CARD, XTASK};
 use super::results::{self, Line, Results, Run};
 use super::sections::{self, Program, SECTIONS, Section, TOTAL_SECONDS};
 use super::watch;
@@ -32,7 +34,10 @@ pub fn run(folder: &Path, tiny: bool) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
     let path = folder.join(results::NAME);
     let programs = own.parent().map(Path::to_owned).unwrap_or_default();
-    let results = Results::create(&path)?;
+    let mut results = Results::create(&path)?;
+    let commit = fs::read_to_string(programs.join(bundle::COMMIT)).unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
+    results.add(&Line::new("session.begun", now, "s since 1970", &[("commit", json!(commit))]))?;
     let mut session = Session { programs, folder, tiny, begun: Instant::now(), results };
     let variants = session.variants()?;
     let parts: Vec<&Section> = SECTIONS.iter().filter(|section| section.is_part(tiny)).collect();
@@ -89,14 +94,16 @@ impl Session<'_> {
         let (command, log, begun) = (self.command(section, run), self.log(&label), Instant::now());
         let results = &mut self.results;
         let mut unwritten = Ok(());
-        let ended = watch::run(command, deadline, &log, |text| {
+        let told = |text: &str| {
             let line: Line = serde_json::from_str(text).map_err(|error| format!("{error}: {text}"))?;
             results.add(&line).map_err(|error| {
                 let reason = error.to_string();
                 unwritten = Err(error);
                 reason
             })
-        });
+        };
+        let no_time = || Err(format!("the others took all of the {TOTAL_SECONDS} s"));
+        let ended = if left.is_zero() { no_time() } else { watch::run(command, deadline, &log, told) };
         unwritten?;
         let failure = ended.err();
         if let Some(reason) = &failure {
