@@ -57,14 +57,15 @@ pub fn compare_two_folders(root: &Path, place: &Path) -> Result<(), Error> {
     })
 }
 
-/// Builds the program of the workspace at `root`, with all products in `target`.
+/// Builds the program of the workspace at `root` with all products in `target`, and gives it if no path of the builder is in it.
 fn program(root: &Path, target: &Path) -> Result<PathBuf, Error> {
     let name = format!("release/inkstone{}", std::env::consts::EXE_SUFFIX);
-    Ok(build(root, target, "--package inkstone-cli", &[&name])?.remove(0))
+    let program = build(root, target, "--package inkstone-cli", &[&name])?.remove(0);
+    Error::from_faults(leaks(&read(&program)?, &builder_paths(root, target)?))?;
+    Ok(program)
 }
 
-/// Builds what `packages` names with all products in `target`, and gives the programs with these names, if no path of the builder
-/// is in them.
+/// Builds what `packages` names with all products in `target`, and gives the programs with these names.
 pub fn build(root: &Path, target: &Path, packages: &str, names: &[&str]) -> Result<Vec<PathBuf>, Error> {
     fs::create_dir_all(target).map_err(|source| Error::File { path: target.to_owned(), source })?;
     let paths = builder_paths(root, target)?;
@@ -79,11 +80,7 @@ pub fn build(root: &Path, target: &Path, packages: &str, names: &[&str]) -> Resu
     if !output.success {
         return Err(Error::Failed { program: name, status: output.status, output: output.text });
     }
-    let programs: Vec<PathBuf> = names.iter().map(|name| target.join(name)).collect();
-    for program in &programs {
-        Error::from_faults(leaks(&read(program)?, &paths))?;
-    }
-    Ok(programs)
+    Ok(names.iter().map(|name| target.join(name)).collect())
 }
 
 /// A folder of the machine that builds, and its name in messages of the program.
