@@ -118,6 +118,25 @@ pub const SHAPES: &[Shape] = &[
         head_norms: false,
         vocabulary: &LLAMA_3,
     },
+    // Of no published model: for checks that take seconds.
+    Shape {
+        name: "tiny",
+        architecture: "llama",
+        layers: 2,
+        width: 256,
+        hidden: 512,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 64,
+        context: 2048,
+        rope_base: 10_000.0,
+        rope_factor: None,
+        norm_epsilon: 1e-5,
+        tied: true,
+        qkv_biases: false,
+        head_norms: false,
+        vocabulary: &TINYLLAMA,
+    },
 ];
 
 /// The role of a tensor, which determines its type and its values.
