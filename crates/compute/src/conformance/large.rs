@@ -9,10 +9,13 @@
 //! # Ok::<(), inkstone_compute::Error>(())
 //! ```
 
+mod columns;
+mod shapes;
+
 use super::cases::{Case, Operand};
 use super::host::settle;
 use super::plan::{How, Place, PlanBuilder};
-use super::regions::{self, ADD, Cols, GATE};
+use super::regions::{self, Cols};
 use super::rig::{MadeWeights, Rig};
 use super::single::encoded;
 use super::values::{Random, difference};
@@ -20,16 +23,15 @@ use super::{Stop, bucket, candidates, rounding, stepwise};
 use crate::engine::{Engine, Weights};
 use crate::kernel::{Kernel, Layout, Numerics};
 use crate::plan::{Interface, Port, Region};
+use columns::{columns, matrix, part, sampled, with_columns};
 use inkstone_tensor::op::Arrays;
-use inkstone_tensor::ops::{
-    Attend, By, Columns, Embed, Expr, GatherRows, HISTORY, HistoryWrite, KvWrite, LayerNorm, Linear, Map, Pairs,
-    Quantize, RmsNorm, Rope, Sample, Term,
-};
-use inkstone_tensor::sampling::{Chain, Stage};
+use inkstone_tensor::ops::HISTORY;
+use inkstone_tensor::sampling::Chain;
 use inkstone_tensor::step::{LogitWish, ROWS, Sampler, SeqStep, StepBuffer, StepView};
 use inkstone_tensor::{
-    Array, DType, Dim, NoProgress, Op, Sizes, Slots, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
+    Array, DType, NoProgress, Op, Sizes, Slots, SourceError, Type, WeightBytes, WeightInfo, WeightSource,
 };
+use shapes::{Large, TOKENS, of_format, others};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,20 +86,10 @@ pub const LLAMA_1B: Scale = Scale {
 /// The shapes of Llama 3.1 8B.
 pub const LLAMA_8B: Scale = Scale { name: "8b", width: 4096, hidden: 14_336, heads: [32, 8, 128], ..LLAMA_1B };
 
-/// Columns of a result that are compared, in groups of [`GROUP`]: of up to eight rows, and of more.
-const SAMPLED: [usize; 2] = [160, 64];
-/// Neighbouring columns: a block of every format of results.
-const GROUP: usize = 32;
-/// Rows of a matrix that differ; the others repeat them, because so many random values would take long. It is prime, so that
-/// rows of panels and tiles differ.
-const DISTINCT: usize = 61;
 /// The most sets of weights and caches in a plan.
 const COPIES: u64 = 32;
 /// Places of a sequence: one page.
 const PAGE: usize = 8192;
-/// Rows of tables of embeddings, and tokens of histories.
-const TOKENS: usize = 8192;
-
 /// A kernel on a case.
 #[derive(Clone, Debug)]
 pub struct Measured {
@@ -139,15 +131,6 @@ fn run_all(engine: &dyn Engine, scale: &Scale, cases: Vec<Large>, told: &mut imp
     }
 }
 
-/// Makes a case for a number of rows.
-type Make = Box<dyn Fn(usize, Cols) -> Option<Case>>;
-
-/// A case for any number of rows and for sampled columns.
-struct Large {
-    format: Option<DType>,
-    make: Make,
-}
-
 /// The weights of a case, which are the same for all rows and kernels.
 #[derive(Default)]
 struct Kept {
@@ -155,86 +138,6 @@ struct Kept {
     values: BTreeMap<usize, Array>,
     /// Loaded in a layout for an arithmetic.
     loaded: Vec<(Layout, Numerics, Weights)>,
-}
-
-fn case(format: Option<DType>, make: impl Fn(usize, Cols) -> Option<Case> + 'static) -> Large {
-    Large { format, make: Box::new(make) }
-}
-
-fn values(cols: usize) -> Operand {
-    Operand::Values(Type::f32(Dim::Rows, cols))
-}
-
-fn weight(dtype: DType, rows: usize, cols: usize) -> Operand {
-    Operand::Weight(Type::new(dtype, Dim::N(rows), cols))
-}
-
-/// The cases that read matrices of a format.
-fn of_format(scale: &Scale, format: DType) -> Vec<Large> {
-    let width = scale.width;
-    let to = (format.block() > 1).then_some(DType::Q8_A);
-    let linear =
-        move |rows, cols: Cols| Case::new(Linear, rows, &[values(cols.x), weight(format, cols.outs[0], cols.x)]);
-    let embed =
-        move |rows| Case::new(Embed { by: By::Token }, rows, &[Operand::Rows(TOKENS), weight(format, TOKENS, width)]);
-    let format = Some(format);
-    vec![
-        case(format, move |rows, cols| Some(linear(rows, cols))),
-        case(format, move |rows, cols| Some(regions::norm_glu(rows, format?, to, true, cols))),
-        case(format, move |rows, cols| Some(regions::linear_map(rows, format?, to, false, cols))),
-        case(format, move |rows, cols| Some(regions::norm_linear(rows, format?, to, cols))),
-        case(format, move |rows, cols| Some(regions::glu(rows, format?, to, true, cols))),
-        case(format, move |rows, cols| Some(regions::norm_linear_map(rows, format?, to, cols))),
-        case(format, move |rows, _| Some(embed(rows))),
-    ]
-}
-
-/// All other cases.
-fn others(scale: &Scale) -> Vec<Large> {
-    let Scale { width, vocabulary, heads: [heads, kv_heads, dim], .. } = *scale;
-    let few = |rows: usize| rows <= 8;
-    let mut all = Vec::new();
-    for format in [DType::F16, DType::Q8_0] {
-        let cache = move || Operand::Values(Type::cache(0, format, kv_heads, dim));
-        all.push(case(Some(format), move |rows, _| {
-            let attend = Attend { heads, kv_heads, scale: 0.125 };
-            Some(Case::new(attend, rows, &[values(heads * dim), cache(), cache(), Operand::Rows(TOKENS)]))
-        }));
-        for norms in [false, true] {
-            all.push(case(Some(format), move |rows, _| {
-                Some(regions::attend_of(rows, format, norms, [heads, kv_heads, dim]))
-            }));
-        }
-        all.push(case(Some(format), move |rows, _| {
-            Some(Case::new(KvWrite, rows, &[cache(), values(kv_heads * dim), Operand::Rows(TOKENS)]))
-        }));
-    }
-    let frequencies: Arc<[f64]> = (0..dim / 2).map(|i| 0.9f64.powi(i as i32)).collect();
-    let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
-    let norm = move || weight(DType::F32, 1, width);
-    all.extend([
-        case(None, move |rows, cols| Some(regions::norm_quantize(rows, Cols { x: width, ..cols }))),
-        case(None, move |rows, _| Some(Case::new(RmsNorm { eps: 1e-5 }, rows, &[values(width), norm()]))),
-        case(None, move |rows, _| Some(Case::new(LayerNorm { eps: 1e-5 }, rows, &[values(width), norm(), norm()]))),
-        case(None, move |rows, _| Some(Case::new(rope.clone(), rows, &[values(heads * dim), Operand::Rows(TOKENS)]))),
-        case(None, move |rows, _| Some(Case::new(map(&GATE), rows, &[values(width), values(width)]))),
-        case(None, move |rows, _| Some(Case::new(map(&ADD), rows, &[values(width), values(width)]))),
-        case(None, move |rows, _| Some(Case::new(Quantize { to: DType::Q8_A }, rows, &[values(width)]))),
-        case(None, move |rows, _| few(rows).then(|| Case::new(GatherRows, rows, &[values(width)]))),
-        case(None, move |rows, _| Some(Case::new(Columns { first: 0, count: width / 2 }, rows, &[values(width)]))),
-        case(None, |rows, _| Some(Case::new(HistoryWrite, rows, &[Operand::History(TOKENS), Operand::Rows(TOKENS)]))),
-        case(None, move |rows, _| {
-            let logits = Operand::Values(Type::f32(Dim::LogitRows, vocabulary));
-            let operands = [logits, Operand::Rows(TOKENS), Operand::History(TOKENS)];
-            let chain = vec![Stage::TopK(40), Stage::TopP(0.9), Stage::Temperature(0.8)];
-            few(rows).then(|| Case { chain: Chain::in_order(chain.clone()), ..Case::new(Sample, rows, &operands) })
-        }),
-    ]);
-    all
-}
-
-fn map(terms: &[Term]) -> Map {
-    Map(Expr::new(terms))
 }
 
 impl Scale {
@@ -274,54 +177,6 @@ impl Scale {
     fn rows(&self, rows: usize, random: &mut Random) -> Array {
         let row = |i| [random.below(TOKENS) as u32, (self.first(rows) + i) as u32, 0];
         Array::from_u32(ROWS.cols, (0..rows).flat_map(row).collect())
-    }
-}
-
-/// The same with fewer columns of results.
-fn sampled(cols: Cols, rows: usize) -> Cols {
-    let few = SAMPLED[usize::from(rows > 8)];
-    Cols { x: cols.x, outs: cols.outs.map(|n| n.min(few)), encoded: cols.encoded.min(few) }
-}
-
-/// The columns of `of` that are compared if only `few` are: groups from the first to the last.
-fn columns(of: usize, few: usize) -> Vec<usize> {
-    let (groups, last) = (few / GROUP, of / GROUP - 1);
-    if few == of || groups < 2 {
-        return (0..few).collect();
-    }
-    (0..groups).flat_map(|i| (0..GROUP).map(move |c| i * last / (groups - 1) * GROUP + c)).collect()
-}
-
-/// A matrix with only these columns, which are whole blocks.
-fn with_columns(array: &Array, columns: &[usize]) -> Array {
-    let (block, bytes) = (array.dtype().block(), array.dtype().block_bytes());
-    let row = |r| {
-        let row = array.row_bytes_of(r);
-        columns.iter().step_by(block).flat_map(move |c| row[c / block * bytes..][..bytes].iter().copied())
-    };
-    let all: Vec<u8> = (0..array.rows()).flat_map(row).collect();
-    Array::from_bytes(array.dtype(), columns.len(), &all).expect("whole blocks")
-}
-
-/// A matrix with only these rows.
-fn with_rows(array: &Array, rows: &[usize]) -> Array {
-    let all: Vec<&[u8]> = rows.iter().map(|r| array.row_bytes_of(*r)).collect();
-    Array::from_bytes(array.dtype(), array.cols(), &all.concat()).expect("whole rows")
-}
-
-/// A matrix of random rows, which repeat.
-fn matrix(ty: &Type, random: &mut Random) -> Array {
-    let rows = ty.rows.at(&Sizes::default());
-    let few = random.array(&Type { rows: Dim::N(rows.min(DISTINCT)), ..*ty }, &Sizes::default());
-    with_rows(&few, &(0..rows).map(|r| r % DISTINCT).collect::<Vec<_>>())
-}
-
-/// The part of an operand that a case of fewer columns has.
-fn part(value: &Array, few: &Type) -> Array {
-    match few.rows {
-        Dim::N(rows) if rows != value.rows() => with_rows(value, &columns(value.rows(), rows)),
-        _ if few.cols != value.cols() => with_columns(value, &columns(value.cols(), few.cols)),
-        _ => value.clone(),
     }
 }
 
