@@ -1,12 +1,14 @@
 //! Tests, checks and tools of the workspace: `cargo xtask COMMAND`.
 
 mod bench;
+mod block;
 mod command;
 #[cfg(test)]
 mod dependencies;
 mod error;
 mod faults;
 mod files;
+mod gpu;
 mod layers;
 mod pages;
 mod prose;
@@ -38,6 +40,9 @@ usage: cargo xtask COMMAND
   vulkan --setup | DRIVER [--width BITS] [--env | -- COMMAND]
       runs a program with a Vulkan driver that computes on the CPU: lavapipe or swiftshader
   faults ENGINE                        plant mistakes in an engine (wgpu), and print which check finds each
+  gpu --bundle FOLDER | --smoke FOLDER | --report FILE...
+      measures GPUs: makes a folder to copy to a machine with one; tries it here with a driver that computes on the CPU; writes
+      the results of such folders into docs/gpu.md
   check-layers                         hold the crates' dependencies against the layers";
 
 fn main() -> ExitCode {
@@ -59,6 +64,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         Some(("release", rest)) => release::run(rest),
         Some(("synth", rest)) => synth::run(rest),
         Some(("faults", rest)) => faults::run(rest),
+        Some(("gpu", rest)) => gpu::run(rest),
         Some(("vulkan", rest)) => vulkan::run(rest),
         Some(("check-layers", [])) => {
             layers::check(&Workspace::load()?)?;

@@ -21,7 +21,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         return Err(Error::Usage { message: format!("release takes no arguments; {argument} is one") });
     }
     let workspace = Workspace::load()?;
-    let program = build(workspace.root(), &workspace.target().join("dist"))?;
+    let program = program(workspace.root(), &workspace.target().join("dist"))?;
     let size = read(&program)?.len();
     println!("{}\n{size} bytes\nSHA-256 {}", program.display(), sha256(&program)?);
     Ok(ExitCode::SUCCESS)
@@ -33,7 +33,7 @@ pub fn compare_two_folders(root: &Path, place: &Path) -> Result<(), Error> {
     for name in ["one", "the-other"] {
         let copy = place.join(name);
         tree::copy(root, &copy)?;
-        let built = build(&copy, &copy.join("target"))?;
+        let built = program(&copy, &copy.join("target"))?;
         let kept = place.join(format!("inkstone-{name}{}", std::env::consts::EXE_SUFFIX));
         fs::rename(&built, &kept).map_err(|source| Error::File { path: kept.clone(), source })?;
         // A build takes a gigabyte.
@@ -57,12 +57,20 @@ pub fn compare_two_folders(root: &Path, place: &Path) -> Result<(), Error> {
     })
 }
 
-/// Builds the workspace at `root` with all products in `target`, and gives the program if no path of the builder is in it.
-fn build(root: &Path, target: &Path) -> Result<PathBuf, Error> {
+/// Builds the program of the workspace at `root` with all products in `target`, and gives it if no path of the builder is in it.
+fn program(root: &Path, target: &Path) -> Result<PathBuf, Error> {
+    let name = format!("release/inkstone{}", std::env::consts::EXE_SUFFIX);
+    let program = build(root, target, "--package inkstone-cli", &[&name])?.remove(0);
+    Error::from_faults(leaks(&read(&program)?, &builder_paths(root, target)?))?;
+    Ok(program)
+}
+
+/// Builds what `packages` names with all products in `target`, and gives the programs with these names.
+pub fn build(root: &Path, target: &Path, packages: &str, names: &[&str]) -> Result<Vec<PathBuf>, Error> {
     fs::create_dir_all(target).map_err(|source| Error::File { path: target.to_owned(), source })?;
     let paths = builder_paths(root, target)?;
     let flags: Vec<String> = paths.iter().map(|p| format!("--remap-path-prefix={}={}", p.prefix, p.shown_as)).collect();
-    let cargo = Program::new("cargo build --release --locked --package inkstone-cli --target-dir", root)
+    let cargo = Program::new(&format!("cargo build --release --locked {packages} --target-dir"), root)
         .arg(target)
         // In place of all other flags of the environment and of configuration files; spaces in paths are kept.
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
@@ -72,9 +80,7 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf, Error> {
     if !output.success {
         return Err(Error::Failed { program: name, status: output.status, output: output.text });
     }
-    let program = target.join("release").join(format!("inkstone{}", std::env::consts::EXE_SUFFIX));
-    Error::from_faults(leaks(&read(&program)?, &paths))?;
-    Ok(program)
+    Ok(names.iter().map(|name| target.join(name)).collect())
 }
 
 /// A folder of the machine that builds, and its name in messages of the program.

@@ -106,7 +106,7 @@ pub(crate) fn named(name: Option<&str>) -> Result<Adapter> {
     }
 }
 
-/// The memory of an adapter, if it tells it: its size, and what an engine may use of it.
+/// The memory of an adapter, if it tells it: its size, and the bytes that an engine may use.
 fn memory_of(adapter: &Adapter) -> Option<(u64, u64)> {
     let heap = vulkan_heap::largest(adapter)?;
     let shared = matches!(kind(adapter).1, "software" | "integrated");
@@ -114,7 +114,7 @@ fn memory_of(adapter: &Adapter) -> Option<(u64, u64)> {
     Some((size, usable(size, heap.free)))
 }
 
-/// Of a heap with so many free bytes: what others don't use, and at most all but a sixteenth, which is left to the driver.
+/// The usable bytes of a heap: the free ones, and at most all but a sixteenth, which is left to the driver.
 fn usable(size: u64, free: Option<u64>) -> u64 {
     (size - size / 16).min(free.unwrap_or(u64::MAX))
 }

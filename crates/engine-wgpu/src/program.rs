@@ -376,7 +376,7 @@ impl Program {
         carry.map(|carry| own(carry, &self.budget)).transpose()
     }
 
-    /// Submits the work of a run but for its last part, which is in the encoder that comes back.
+    /// Submits the work of a run except for its last part, which is in the encoder that comes back.
     pub(crate) fn encode(&self, device: &Device) -> Result<CommandEncoder> {
         let begin = || device.wgpu.create_command_encoder(&CommandEncoderDescriptor::default());
         let mut encoder = begin();

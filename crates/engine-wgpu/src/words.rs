@@ -6,7 +6,7 @@ use inkstone_tensor::step::carry::CARRY;
 use inkstone_tensor::step::{GROUPS, LAST, Row, StepError, StepView, page};
 use inkstone_tensor::{Op, Sizes, Type, Visible};
 
-/// What a plan reads by the words of a step.
+/// The things that a plan reads by the words of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     /// The rows of the smallest table of tokens.

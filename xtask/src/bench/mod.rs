@@ -14,7 +14,7 @@ mod protocol;
 mod record;
 mod report;
 mod slices;
-mod stamp;
+pub mod stamp;
 mod targets;
 mod templates;
 

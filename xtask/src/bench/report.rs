@@ -4,18 +4,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::record::{self, Record, What};
 use super::targets::{Against, COLUMNS, Column, TARGETS, Verdict};
 use super::{headline, plot};
+use crate::block::{self, Page};
 use crate::error::Error;
 
-const BEGIN: &str = "<!-- bench: begin -->\n";
-const END: &str = "<!-- bench: end -->";
-
-/// A file with its required content.
-type Page = (PathBuf, String);
+/// The name of the block of a page.
+const BLOCK: &str = "bench";
 
 /// Writes the pages. Returns the summary of the floors.
 pub fn write(root: &Path) -> Result<String, Error> {
@@ -38,22 +36,11 @@ fn pages(root: &Path, records: &[Record]) -> Result<Vec<Page>, Error> {
         floors(records)
     );
     Ok(vec![
-        between_the_marks(root.join("README.md"), &headline::of_one_machine(records)?)?,
-        between_the_marks(root.join("docs/performance.md"), &headline::of_all_machines(records))?,
+        block::replaced(root.join("README.md"), BLOCK, &headline::of_one_machine(records)?)?,
+        block::replaced(root.join("docs/performance.md"), BLOCK, &headline::of_all_machines(records))?,
         (folder.join("README.md"), all),
         (folder.join("depth.svg"), plot::decode_by_depth(records)),
     ])
-}
-
-/// The page with `table` between its two marks.
-fn between_the_marks(path: PathBuf, table: &str) -> Result<Page, Error> {
-    let text = fs::read_to_string(&path).map_err(|source| Error::File { path: path.clone(), source })?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
-        return Err(Error::Faults(vec![format!("{} lacks {BEGIN:?} and {END:?}", path.display())]));
-    };
-    let page = format!("{before}{BEGIN}{table}{END}{after}");
-    Ok((path, page))
 }
 
 /// The latest record of each test, machine, peer and state, in the order of the first ones.

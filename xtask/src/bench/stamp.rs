@@ -13,7 +13,7 @@ pub fn today() -> String {
 }
 
 /// The date so many days after 1970-01-01. Years begin in March, so that leap days end them.
-fn date(days: u64) -> String {
+pub fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -152,6 +152,27 @@ pub const SHAPES: &[Shape] = &[
         window: Some(512),
         vocabulary: &GEMMA_3,
     },
+    // Of no published model: for checks that take seconds.
+    Shape {
+        name: "tiny",
+        architecture: "llama",
+        layers: 2,
+        width: 256,
+        hidden: 512,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 64,
+        context: 2048,
+        rope_base: 10_000.0,
+        rope_factor: None,
+        norm_epsilon: 1e-5,
+        tied: true,
+        qkv_biases: false,
+        head_norms: false,
+        post_norms: false,
+        window: None,
+        vocabulary: &TINYLLAMA,
+    },
 ];
 
 /// The role of a tensor, which determines its type and its values.

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::outcome::Outcome;
+use crate::command::Program;
 use crate::error::Error;
 use crate::vulkan;
 
@@ -57,11 +58,20 @@ const CASES: &[Case] = &[
     Case { name: "swiftshader, all", driver: "swiftshader", width: None, tests: BITS, slow: &[], full: true },
 ];
 
+/// The case that measures this machine as `cargo xtask gpu` measures cards, with small shapes.
+const CARD: &str = "card";
+
 pub fn cases(context: &Context) -> Result<Vec<String>, Error> {
-    Ok(CASES.iter().filter(|case| context.is_full() || !case.full).map(|case| case.name.to_owned()).collect())
+    let cases = CASES.iter().filter(|case| context.is_full() || !case.full).map(|case| case.name);
+    Ok(cases.chain([CARD]).map(str::to_owned).collect())
 }
 
 pub fn run(context: &Context, name: &str) -> Result<Outcome, Error> {
+    if name == CARD {
+        let own = std::env::current_exe().map_err(|source| Error::File { path: "xtask".into(), source })?;
+        let smoke = Program::at(&own, context.workspace.root()).args(["gpu", "--smoke"]);
+        return context.programs("wgpu card", [smoke.arg(context.workspace.target().join("xtask/card"))]);
+    }
     let Some(case) = CASES.iter().find(|case| case.name == name) else {
         return Err(Error::Usage { message: format!("stage wgpu has no case {name}") });
     };

@@ -54,7 +54,7 @@ impl Driver {
             Error::Peer { name, what }
         };
         let description = self.description(folder).ok_or_else(|| missing("the driver"))?;
-        let loader = find(folder, &|name| name == "libvulkan.so.1").ok_or_else(|| missing("the Vulkan loader"))?;
+        let loader = loader(folder).ok_or_else(|| missing("the Vulkan loader"))?;
         let libraries = loader.parent().unwrap_or(folder).display().to_string();
         let before = std::env::var("LD_LIBRARY_PATH").ok().filter(|path| !path.is_empty());
         let path = before.map_or(libraries.clone(), |before| format!("{libraries}:{before}"));
@@ -62,6 +62,11 @@ impl Driver {
         all.extend(width.map(|bits| ("LP_NATIVE_VECTOR_WIDTH", bits.to_owned())));
         Ok(all)
     }
+}
+
+/// The library that finds drivers, if it is installed.
+pub fn loader(folder: &Path) -> Option<PathBuf> {
+    find(folder, &|name| name == "libvulkan.so.1")
 }
 
 /// The first file below a folder whose name fits, by path.

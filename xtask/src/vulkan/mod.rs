@@ -4,6 +4,7 @@
 mod drivers;
 mod setup;
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::error::Error;
@@ -19,6 +20,15 @@ pub fn environment(
     let driver = DRIVERS.iter().find(|driver| driver.name == name);
     let driver = driver.ok_or_else(|| Error::Usage { message: format!("vulkan has no driver {name}") })?;
     driver.environment(&workspace.target().join("tools/vulkan"), width)
+}
+
+/// The Vulkan loader, which finds the drivers of a machine.
+pub fn loader(workspace: &Workspace) -> Result<PathBuf, Error> {
+    let folder = workspace.target().join("tools/vulkan");
+    drivers::loader(&folder).ok_or_else(|| Error::Peer {
+        name: "libvulkan.so.1".to_owned(),
+        what: format!("it is not in {}: run `cargo xtask vulkan --setup`", folder.display()),
+    })
 }
 
 pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {

@@ -19,6 +19,7 @@ mod delayed;
 mod forks;
 mod histories;
 mod host;
+pub mod large;
 pub(crate) mod plan;
 mod queue;
 mod regions;

@@ -83,10 +83,19 @@ impl Sketch {
 
 /// The rows of steps: a single row, and as many as a small bucket holds.
 const ROWS_OF_STEPS: [usize; 3] = [1, 3, 8];
-/// Columns of activations and of results.
-const COLS: (usize, usize) = (256, 45);
-/// Columns of results that are encoded, if blocks are not large: whole groups, and no whole tile at the end.
-const ENCODED: usize = 160;
+/// The columns of a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cols {
+    /// Of activations.
+    pub(super) x: usize,
+    /// Of the results of up to three products.
+    pub(super) outs: [usize; 3],
+    /// Of results that are encoded, if blocks are not large.
+    pub(super) encoded: usize,
+}
+
+/// Whole groups of encoded results, and no whole tile at the end.
+const COLS: Cols = Cols { x: 256, outs: [45, 16, 33], encoded: 160 };
 /// Weights, and what their products take.
 const PRODUCTS: [(DType, Option<DType>); 6] = [
     (DType::F32, None),
@@ -96,22 +105,22 @@ const PRODUCTS: [(DType, Option<DType>); 6] = [
     (DType::Q4_K, Some(DType::Q8_A)),
     (DType::Q4_K, Some(DType::Q8_B)),
 ];
-const GATE: [Term; 4] = [Term::In(0), Term::Silu, Term::In(1), Term::Mul];
-const ADD: [Term; 3] = [Term::In(0), Term::In(1), Term::Add];
+pub(super) const GATE: [Term; 4] = [Term::In(0), Term::Silu, Term::In(1), Term::Mul];
+pub(super) const ADD: [Term; 3] = [Term::In(0), Term::In(1), Term::Add];
 
 /// All of them, in a fixed order.
 pub(super) fn all() -> Vec<Case> {
     let of_rows = |rows| {
         let products = PRODUCTS.into_iter().flat_map(move |(dtype, to)| {
             [
-                norm_linear(rows, dtype, to),
-                norm_glu(rows, dtype, to, false),
-                norm_glu(rows, dtype, to, true),
-                glu(rows, dtype, to, false),
-                glu(rows, dtype, to, true),
-                norm_linear_map(rows, dtype, to),
-                linear_map(rows, dtype, to, false),
-                linear_map(rows, dtype, to, true),
+                norm_linear(rows, dtype, to, COLS),
+                norm_glu(rows, dtype, to, false, COLS),
+                norm_glu(rows, dtype, to, true, COLS),
+                glu(rows, dtype, to, false, COLS),
+                glu(rows, dtype, to, true, COLS),
+                norm_linear_map(rows, dtype, to, COLS),
+                linear_map(rows, dtype, to, false, COLS),
+                linear_map(rows, dtype, to, true, COLS),
             ]
         });
         let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
@@ -122,7 +131,13 @@ pub(super) fn all() -> Vec<Case> {
         let many = attend(rows, DType::F16, false, 8, None);
         let encoded = PRODUCTS.into_iter().filter_map(move |(dtype, to)| Some(quantize_linear(rows, dtype, to?)));
         let maps = [false, true].map(|bias| norm_map(rows, bias));
-        products.chain([norm_quantize(rows)]).chain(encoded).chain(maps).chain(attends).chain(windows).chain([many])
+        products
+            .chain([norm_quantize(rows, COLS)])
+            .chain(encoded)
+            .chain(maps)
+            .chain(attends)
+            .chain(windows)
+            .chain([many])
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -136,14 +151,14 @@ fn encode(s: &mut Sketch, x: ValueId, to: Option<DType>) -> ValueId {
     to.map_or(x, |to| s.node(Quantize { to }, &[x]))
 }
 
-fn normed(s: &mut Sketch) -> ValueId {
-    let (x, w) = (s.values(DType::F32, COLS.0), s.weight(DType::F32, 1, COLS.0));
+fn normed(s: &mut Sketch, cols: Cols) -> ValueId {
+    let (x, w) = (s.values(DType::F32, cols.x), s.weight(DType::F32, 1, cols.x));
     s.node(RmsNorm { eps: 1e-5 }, &[x, w])
 }
 
-fn norm_quantize(rows: usize) -> Case {
+pub(super) fn norm_quantize(rows: usize, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = normed(&mut s);
+    let x = normed(&mut s, cols);
     let encoded = encode(&mut s, x, Some(DType::Q8_A));
     s.region("norm_quantize", rows, &[encoded])
 }
@@ -151,15 +166,15 @@ fn norm_quantize(rows: usize) -> Case {
 /// A norm, with a bias or without, and the residual as the first or the second operand of the sum.
 fn norm_map(rows: usize, bias: bool) -> Case {
     let mut s = Sketch::default();
-    let (x, w) = (s.values(DType::F32, COLS.0), s.weight(DType::F32, 1, COLS.0));
+    let (x, w) = (s.values(DType::F32, COLS.x), s.weight(DType::F32, 1, COLS.x));
     let normed = match bias {
         true => {
-            let bias = s.weight(DType::F32, 1, COLS.0);
+            let bias = s.weight(DType::F32, 1, COLS.x);
             s.node(LayerNorm { eps: 1e-5 }, &[x, w, bias])
         }
         false => s.node(RmsNorm { eps: 1e-5 }, &[x, w]),
     };
-    let residual = s.values(DType::F32, COLS.0);
+    let residual = s.values(DType::F32, COLS.x);
     let operands = if bias { [normed, residual] } else { [residual, normed] };
     let y = s.node(Map(Expr::new(&ADD)), &operands);
     s.region("norm_map", rows, &[y])
@@ -168,22 +183,23 @@ fn norm_map(rows: usize, bias: bool) -> Case {
 /// Two products of activations that the region encodes.
 fn quantize_linear(rows: usize, dtype: DType, to: DType) -> Case {
     let mut s = Sketch::default();
-    let x = s.values(DType::F32, COLS.0);
+    let x = s.values(DType::F32, COLS.x);
     let x = encode(&mut s, x, Some(to));
-    let outs = [COLS.1, 16].map(|n| {
-        let w = s.weight(dtype, n, COLS.0);
+    let outs = [COLS.outs[0], 16].map(|n| {
+        let w = s.weight(dtype, n, COLS.x);
         s.node(Linear, &[x, w])
     });
     s.region("quantize_linear", rows, &outs)
 }
 
-fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+pub(super) fn norm_linear(rows: usize, dtype: DType, to: Option<DType>, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = normed(&mut s);
+    let x = normed(&mut s, cols);
     let x = encode(&mut s, x, to);
-    let outs = [COLS.1, 16, 33].map(|n| {
-        let mut ins = vec![x, s.weight(dtype, n, COLS.0)];
-        if n == 16 {
+    let outs = [0, 1, 2].map(|i| {
+        let n = cols.outs[i];
+        let mut ins = vec![x, s.weight(dtype, n, cols.x)];
+        if i == 1 {
             ins.push(s.weight(DType::F32, 1, n));
         }
         s.node(Linear, &ins)
@@ -192,64 +208,74 @@ fn norm_linear(rows: usize, dtype: DType, to: Option<DType>) -> Case {
 }
 
 /// A gated unit, whose result is encoded if the product behind it takes that.
-fn gate(s: &mut Sketch, x: ValueId, dtype: DType, to: Option<DType>) -> ValueId {
+fn gate(s: &mut Sketch, x: ValueId, dtype: DType, to: Option<DType>, cols: Cols) -> ValueId {
     let products = [0, 1].map(|_| {
-        let w = s.weight(dtype, to.map_or(COLS.1, |to| ENCODED.max(2 * to.block())), COLS.0);
+        let w = s.weight(dtype, to.map_or(cols.outs[0], |to| cols.encoded.max(2 * to.block())), cols.x);
         s.node(Linear, &[x, w])
     });
     let y = s.node(Map(Expr::new(&GATE)), &products);
     encode(s, y, to)
 }
 
-fn norm_glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
+pub(super) fn norm_glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = normed(&mut s);
+    let x = normed(&mut s, cols);
     let x = encode(&mut s, x, to);
-    let y = gate(&mut s, x, dtype, to.filter(|_| encodes));
+    let y = gate(&mut s, x, dtype, to.filter(|_| encodes), cols);
     s.region("norm_glu", rows, &[y])
 }
 
-fn glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
+pub(super) fn glu(rows: usize, dtype: DType, to: Option<DType>, encodes: bool, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = s.values(to.unwrap_or(DType::F32), COLS.0);
-    let y = gate(&mut s, x, dtype, to.filter(|_| encodes));
+    let x = s.values(to.unwrap_or(DType::F32), cols.x);
+    let y = gate(&mut s, x, dtype, to.filter(|_| encodes), cols);
     s.region("glu", rows, &[y])
 }
 
-fn norm_linear_map(rows: usize, dtype: DType, to: Option<DType>) -> Case {
+pub(super) fn norm_linear_map(rows: usize, dtype: DType, to: Option<DType>, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = s.values(DType::F32, COLS.0);
-    let norm = [x, s.weight(DType::F32, 1, COLS.0), s.weight(DType::F32, 1, COLS.0)];
+    let x = s.values(DType::F32, cols.x);
+    let norm = [x, s.weight(DType::F32, 1, cols.x), s.weight(DType::F32, 1, cols.x)];
     let x = s.node(LayerNorm { eps: 1e-5 }, &norm);
     let x = encode(&mut s, x, to);
-    let product = [x, s.weight(dtype, COLS.1, COLS.0), s.weight(DType::F32, 1, COLS.1)];
+    let product = [x, s.weight(dtype, cols.outs[0], cols.x), s.weight(DType::F32, 1, cols.outs[0])];
     let y = s.node(Linear, &product);
     let y = s.node(Map(Expr::new(&[Term::In(0), Term::Gelu])), &[y]);
     s.region("norm_linear_map", rows, &[y])
 }
 
 /// Activations come encoded, or the region encodes them.
-fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool) -> Case {
+pub(super) fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: bool, cols: Cols) -> Case {
     let mut s = Sketch::default();
-    let x = s.values(to.filter(|_| !encodes).unwrap_or(DType::F32), COLS.0);
+    let x = s.values(to.filter(|_| !encodes).unwrap_or(DType::F32), cols.x);
     let x = encode(&mut s, x, to.filter(|_| encodes));
-    let w = s.weight(dtype, COLS.1, COLS.0);
+    let w = s.weight(dtype, cols.outs[0], cols.x);
     let y = s.node(Linear, &[x, w]);
-    let residual = s.values(DType::F32, COLS.1);
+    let residual = s.values(DType::F32, cols.outs[0]);
     let y = s.node(Map(Expr::new(&ADD)), &[y, residual]);
     s.region("linear_map", rows, &[y])
 }
 
-/// Two query heads for each head of keys and values. All values of a head except four are rotated. One head is not a
-/// whole block of a cache format with blocks.
+/// Two query heads for each head of keys and values. One head is not a whole block of a cache format with blocks.
 fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize, window: Option<Window>) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
+    attend_of(rows, cache, norms, [2 * kv_heads, kv_heads, dim], window)
+}
+
+/// With so many query heads, heads of keys and values, and values of a head. All values of a head except four are rotated.
+pub(super) fn attend_of(
+    rows: usize,
+    cache: DType,
+    norms: bool,
+    [queries, kv_heads, dim]: [usize; 3],
+    window: Option<Window>,
+) -> Case {
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
         let x = s.values(DType::F32, n * dim);
         (x, norms.then(|| s.weight(DType::F32, 1, dim)))
     };
-    let (q, k) = (heads(&mut s, 2 * kv_heads), heads(&mut s, kv_heads));
+    let (q, k) = (heads(&mut s, queries), heads(&mut s, kv_heads));
     let v = s.values(DType::F32, kv_heads * dim);
     let positions = s.operand(Operand::Rows(1));
     let caches = [0, 1].map(|_| s.operand(Operand::Values(Type::cache(usize::from(norms), cache, kv_heads, dim))));
@@ -258,7 +284,7 @@ fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize, window: Optio
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, positions]));
-    let attend = Attend { heads: 2 * kv_heads, kv_heads, scale: 0.25, window };
+    let attend = Attend { heads: queries, kv_heads, scale: 0.25, window };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

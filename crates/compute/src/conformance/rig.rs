@@ -1,6 +1,6 @@
 //! A plan with its memory on an engine, and the same plan run by definition.
 
-use crate::engine::{Bindings, Buffer, Engine, Executable, Usage};
+use crate::engine::{Bindings, Buffer, Engine, Executable, Usage, Weights};
 use crate::plan::{Plan, Port, Region};
 use crate::queue::Queue;
 use crate::{Error, Result};
@@ -50,8 +50,12 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(engine: &dyn Engine, plan: &Arc<Plan>, weights: &MadeWeights) -> Result<Rig> {
+        Rig::on(engine, plan, engine.load(weights, &plan.interface.weights, &NoProgress)?)
+    }
+
+    /// On weights that are loaded.
+    pub(super) fn on(engine: &dyn Engine, plan: &Arc<Plan>, loaded: Weights) -> Result<Rig> {
         let interface = &plan.interface;
-        let loaded = engine.load(weights, &interface.weights, &NoProgress)?;
         let state = |ty: &Type| engine.alloc(ty.bytes(&plan.bucket), Usage::State);
         let states = interface.states.iter().map(|s| state(&s.ty)).collect::<Result<Vec<Buffer>>>()?;
         let ports = interface.ports.iter().map(|(_, ty)| (ty.bytes(&plan.bucket), Usage::Port));

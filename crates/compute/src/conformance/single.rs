@@ -235,7 +235,7 @@ impl Setup {
     }
 }
 
-fn encoded(value: &Array, to: inkstone_tensor::DType) -> Array {
+pub(super) fn encoded(value: &Array, to: inkstone_tensor::DType) -> Array {
     let mut out = Array::zeros(to, value.rows(), value.cols()).expect("no larger than its operand");
     (0..value.rows()).for_each(|r| out.encode_row(r, value.row(r)));
     out

@@ -50,7 +50,7 @@ impl Windows {
     }
 
     /// The bytes of one sequence without checkpoints, in contexts of so many pages.
-    pub(super) fn least(&self, context: u64) -> u64 {
+    pub fn least(&self, context: u64) -> u64 {
         sum(self.groups.iter().map(|group| group.pages(context, 1, 0).saturating_mul(group.bytes)))
     }
 
