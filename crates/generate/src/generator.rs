@@ -334,7 +334,7 @@ impl Generator {
         self.shared.turn().profile()
     }
 
-    /// The number of free cache pages, and of all cache pages.
+    /// The number of free cache pages, and of all cache pages, of layers without a window; [`Metrics::windows`] has the others.
     pub fn pages(&self) -> (usize, usize) {
         let metrics = self.shared.metrics();
         (metrics.pages - metrics.held_pages, metrics.pages)

@@ -337,7 +337,11 @@ impl Scheduler {
         Metrics {
             running: self.running.iter().flatten().count(),
             waiting: self.waiting.len(),
-            held_pages: self.caches.pool(0).capacity() - self.caches.pool(0).available(),
+            held_pages: self.caches.held(0),
+            windows: std::array::from_fn(|i| match i + 1 < self.caches.groups().len() {
+                true => (self.caches.held(i + 1), self.caches.pool(i + 1).capacity()),
+                false => (0, 0),
+            }),
             ..self.counts
         }
     }

@@ -91,6 +91,73 @@ fn long_prompts_have_checkpoints_on_their_way() {
     }
 }
 
+/// A conversation: the messages, with the replies between them.
+struct Chat {
+    text: Vec<u32>,
+    seed: u64,
+}
+
+impl Chat {
+    /// Adds a message and its reply. Returns the tokens of the prompt that were computed.
+    fn turn(&mut self, generator: &Generator) -> usize {
+        self.seed += 100;
+        self.text.extend(text(30, self.seed));
+        let options = Request::new(1, &self.text).tokens(11).options();
+        let reply = generator.generate_ids(&self.text, &options).unwrap();
+        let computed = self.text.len() - reply.usage.cached_tokens as usize;
+        self.text.extend(reply.ids);
+        computed
+    }
+}
+
+#[test]
+fn a_turn_computes_what_is_new() {
+    let generator = Setup { context: 800, ahead: 4, ..setup(20, 3) }.generator();
+    let mut chat = Chat { text: Vec::new(), seed: 0 };
+    let mut ends = Vec::new();
+    for turn in 0..10 {
+        // The token drawn last was never fed.
+        let new = if turn == 0 { 30 } else { 31 };
+        assert_eq!(chat.turn(&generator), new, "turn {turn}");
+        ends.push(chat.text.len());
+    }
+    // The seventh message is another one: it goes on from the end of the sixth reply.
+    chat.text.truncate(ends[5]);
+    chat.seed = 5000;
+    assert_eq!(chat.turn(&generator), 31);
+    // Within the sixth message: from the end of the fifth reply.
+    chat.text.truncate(ends[4] + 20);
+    assert_eq!(chat.turn(&generator), 20 + 30 + 1);
+}
+
+#[test]
+fn conversations_in_turns_keep_their_places() {
+    // One sequence, with three checkpoints for each of 16 conversations.
+    let setup = Setup { context: 700, cache: 16 * 500, sequences: 1, checkpoints: 47, ..setup(20, 0) };
+    let generator = setup.generator();
+    let mut chats: Vec<Chat> = (0..16).map(|i| Chat { text: Vec::new(), seed: i }).collect();
+    for turn in 0..6 {
+        for (i, chat) in chats.iter_mut().enumerate() {
+            assert_eq!(chat.turn(&generator), if turn == 0 { 30 } else { 31 }, "turn {turn} of {i}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_after_a_stop_text_computes_what_is_new() {
+    for ahead in 0..=4 {
+        let generator = Setup { ahead, ..setup(20, 0) }.generator();
+        for seed in 0..20 {
+            let prompt = text(60 + seed as usize, seed);
+            let mut request = Request::new(seed, &prompt).stop("a");
+            request.max_tokens = Some(40);
+            let reply = generator.generate_ids(&prompt, &request.options()).unwrap();
+            let turn = [&prompt[..], &reply.ids, &text(5, 77)].concat();
+            assert_eq!(cached(&generator, &turn), prompt.len() + reply.ids.len() - 1, "{ahead} ahead, seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn without_checkpoints_every_text_is_computed_anew() {
     let generator = Setup { checkpoints: 0, ..setup(20, 0) }.generator();

@@ -125,6 +125,11 @@ impl Caches {
         &self.pools[group]
     }
 
+    /// The pages of a group that tables hold.
+    pub fn held(&self, group: usize) -> usize {
+        self.pools[group].capacity() - self.pools[group].available()
+    }
+
     /// The pages of each group.
     pub fn pools_mut(&mut self) -> &mut [Pool] {
         &mut self.pools

@@ -251,13 +251,17 @@ fn rows_are_always_those_of_the_text() {
             let groups: Vec<_> = [(Group::Full, room(420))].into_iter().chain(groups).collect();
             let mut world = World::new(&groups, page);
             let mut running: Vec<Sequence> = Vec::new();
-            let mut texts: Vec<Vec<u32>> = vec![text(50, 0)];
-            for _ in 0..400 {
-                match random.below(10) {
+            let (mut texts, mut places): (Vec<Vec<u32>>, Vec<usize>) = (vec![text(50, 0)], vec![7]);
+            for _ in 0..600 {
+                match random.below(12) {
                     0 | 1 if running.len() < 3 => {
                         // A text that parts from an earlier one somewhere.
                         let old = &texts[random.below(texts.len())];
-                        let parts = random.below(old.len());
+                        // Often where a checkpoint is.
+                        let parts = match random.below(2) {
+                            0 => random.below(old.len()),
+                            _ => places[random.below(places.len())].min(old.len()),
+                        };
                         let more = 1 + random.below(40);
                         let new = [&old[..parts], &text(more, 10_000 + random.below(3) as u32)].concat();
                         texts.push(new.clone());
@@ -276,10 +280,12 @@ fn rows_are_always_those_of_the_text() {
                         world.caches.shrink(&mut fork.tables, fork.fed).unwrap();
                         running.push(fork);
                     }
-                    4 if !running.is_empty() => {
+                    4 | 10 | 11 if !running.is_empty() => {
                         let at = random.below(running.len());
                         let s = &mut running[at];
-                        world.caches.checkpoint(&mut s.tables, s.fed);
+                        if world.caches.checkpoint(&mut s.tables, s.fed) {
+                            places.push(s.fed);
+                        }
                     }
                     5 => {
                         world.caches.evict(random.below(groups.len()), 1 + random.below(3));
