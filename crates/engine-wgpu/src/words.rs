@@ -6,7 +6,7 @@ use inkstone_tensor::step::carry::CARRY;
 use inkstone_tensor::step::{GROUPS, LAST, Row, StepError, StepView, page};
 use inkstone_tensor::{Op, Sizes, Type, Visible};
 
-/// What a plan reads by the words of a step.
+/// The values that a plan reads by the words of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     /// The rows of the smallest table of tokens.
@@ -21,7 +21,7 @@ pub(crate) struct Reads {
     pub(crate) advances: bool,
     /// Places of the caches of each layer group that the plan writes or reads.
     places: [Option<usize>; GROUPS],
-    /// What the attention over each layer group sees, if there is one.
+    /// The widest window of the attention over each layer group.
     windows: [Option<Window>; GROUPS],
 }
 
