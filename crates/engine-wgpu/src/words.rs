@@ -21,7 +21,7 @@ pub(crate) struct Reads {
     pub(crate) advances: bool,
     /// Places of the caches of each layer group that the plan writes or reads.
     places: [Option<usize>; GROUPS],
-    /// What the attention over each layer group sees, if there is one.
+    /// The widest window of the attention over each layer group.
     windows: [Option<Window>; GROUPS],
 }
 

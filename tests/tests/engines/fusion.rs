@@ -21,11 +21,13 @@ const TOKENS: usize = 20;
 /// Chunks for each bucket of rows.
 const CHUNKS: [Option<usize>; 3] = [None, Some(7), Some(1)];
 
+type Open = dyn Fn(&ModelOptions) -> inkstone::Result<Model>;
+
 /// A model with tokens to feed.
 struct Case {
     name: String,
     ids: Vec<u32>,
-    open: Box<dyn Fn(&ModelOptions) -> inkstone::Result<Model>>,
+    open: Box<Open>,
 }
 
 impl Case {

@@ -152,7 +152,7 @@ impl Vocabulary {
         types.resize(before, BYTE);
         types.resize(self.tokens(), NORMAL);
         metadata.insert("tokenizer.ggml.token_type", types);
-        let unknown = self.specials.iter().position(|text| unknown(text)).unwrap_or(0);
+        let unknown = self.specials.iter().position(unknown).unwrap_or(0);
         metadata.insert("tokenizer.ggml.unknown_token_id", unknown as u32);
         metadata.insert("tokenizer.ggml.add_space_prefix", space_prefix);
     }

@@ -41,6 +41,15 @@ mod wgpu {
 
     /// Mistakes in kernels and in the host.
     const PLANTED: &[Planted] = &[
+        ("a window is one position wider", |f| {
+            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, size + u32(size < n));");
+        }),
+        ("a window is one position narrower", |f| {
+            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, max(size, 2u) - 1u);");
+        }),
+        ("hidden positions of a block are seen", |f| {
+            replace(f, "position < n && (position >= seen.begin || position < seen.first)", "position < n");
+        }),
         ("a barrier is missing", |f| {
             replace(f, "  workgroupBarrier();\n  let row = t / 32u;", "  let row = t / 32u;");
             replace(f, "  for (var i = 0u; i < 8u; i++) { sum +=", "  for (var i = 7u; i < 8u; i++) { sum +=");
@@ -53,15 +62,6 @@ mod wgpu {
             replace(f, "min((segment + 1u) * blocks / 8u * 8u, (p.k + 3u) / 4u)", "(segment + 1u) * blocks / 8u * 8u");
         }),
         ("a size of subgroups is taken for granted", take_size_for_granted),
-        ("a window is one position wider", |f| {
-            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, size + u32(size < n));");
-        }),
-        ("a window is one position narrower", |f| {
-            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, max(size, 2u) - 1u);");
-        }),
-        ("hidden positions of a block are seen", |f| {
-            replace(f, "position < n && (position >= seen.begin || position < seen.first)", "position < n");
-        }),
         ("a bound of zero in sampling", |f| replace(f, "override BOUND: f32 = 1.0;", "override BOUND: f32 = 0.0;")),
         ("parameters of the dispatch before", |f| f.host = Some(Mistake::Parameters)),
         ("operands begin a word late", |f| f.host = Some(Mistake::Offset)),
