@@ -235,12 +235,12 @@ fn attends_with(op: &Op, step: &StepView, ins: Arrays, other: fn(&Attend, Window
     Op::from(Attend { window, ..*attend }).eval(step, ins)
 }
 
-/// The windows of the cases that failed; no other case did.
+/// The windows of the cases that failed. All other cases that did have a window.
 fn failed_windows(report: &Report) -> Vec<String> {
     let window =
         |r: &CaseResult| r.case.strip_prefix("a window of ")?.split_once(',').map(|(window, _)| window.to_owned());
     let found: Vec<String> = report.failed().filter_map(window).collect();
-    assert_eq!(found.len(), report.failed().count(), "{report}");
+    assert!(report.failed().all(|r| r.case.contains("window")), "{report}");
     found
 }
 
