@@ -61,7 +61,7 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, needs: &Needs) 
         // Pages are committed when they are used, but the address space may also be limited.
         return Ok(Context { tokens, cache: all.min(to_usize(half.saturating_mul(page))).max(tokens), notes });
     };
-    let windows = needs.windows.least(tokens as u64);
+    let windows = needs.windows.least((tokens as u64).div_ceil(page));
     let (of_page, largest) = (needs.page, needs.page.saturating_mul(most).saturating_add(windows));
     let least = of_page.saturating_add(windows);
     if memory < least || memory > largest {
