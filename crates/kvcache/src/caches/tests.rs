@@ -155,6 +155,30 @@ fn pages_go_back_as_soon_as_no_row_sees_them() {
 }
 
 #[test]
+fn a_long_text_holds_no_more_than_a_short_one() {
+    let (size, first, page, end) = (512, 4, 32, 100_000);
+    let mut caches = Caches::new(&[(Group::Full, end + page), (window(size, first), 2048)], page).unwrap();
+    let (mut tables, mut copies) = (caches.tables(), Copies::new());
+    caches.reserve(&mut tables, end).unwrap();
+    let (mut fed, mut random) = (0, Random(1));
+    while fed < end {
+        // Prompts, then single tokens, then prompts again.
+        let rows = if (40_000..60_000).contains(&fed) { 1 } else { 1 + random.below(512) };
+        let to = (fed + rows).min(end);
+        caches.keep(&mut tables, fed).unwrap();
+        caches.grow(&mut tables, to, to).unwrap();
+        caches.write(&mut tables, fed..to, &mut copies).unwrap();
+        let most = (size + RESERVE + rows).div_ceil(page) + 1 + first.div_ceil(page);
+        assert!(caches.held(1) <= most, "{} of {most} pages, {rows} rows at {fed}", caches.held(1));
+        assert_eq!(caches.floor(&tables, to), to);
+        fed = to;
+    }
+    assert!(copies.is_empty());
+    caches.release(&mut tables).unwrap();
+    assert_eq!((caches.held(0), caches.held(1)), (0, 0));
+}
+
+#[test]
 fn a_text_goes_on_from_its_checkpoints_and_in_their_reserve() {
     let mut world = World::new(&[(Group::Full, 400), (window(10, 3), 200)], 4);
     let all = text(200, 0);
