@@ -38,7 +38,7 @@ pub struct RunConfig {
     pub queue: usize,
     /// Tokens of the cache, which all sequences share; at least `context`. 0: `context` for each sequence.
     pub cache: usize,
-    /// The most bytes of the cache with all layer groups; 0: what is left in the engine. Layers with windows have less room for
+    /// The most bytes of the cache with all layer groups; 0: the free memory of the engine. Layers with windows have less room for
     /// checkpoints if it is short.
     pub cache_bytes: u64,
     /// Checkpoints for each sequence, in models with windows: lengths of texts from which other texts can go on. 0: none.

@@ -109,7 +109,7 @@ pub enum Error {
     Groups {
         /// Their number.
         groups: usize,
-        /// What the first one keeps.
+        /// The positions that the first one keeps.
         first: &'static str,
         /// The most groups.
         most: usize,

@@ -13,7 +13,7 @@ pub struct PageTable {
     /// As many pages as `len` tokens need.
     pub(crate) pages: Vec<u32>,
     pub(crate) len: usize,
-    /// Pages before this index were given back, but those of the first positions of a window.
+    /// Pages before this index were given back, except for the first positions of a window.
     pub(crate) begin: usize,
 }
 

@@ -97,7 +97,7 @@ impl Needs {
         fits
     }
 
-    /// The pages of each layer group with a window, beside a cache of `pages` pages in `bytes` bytes.
+    /// The pages of each layer group with a window, next to a cache of `pages` pages in `bytes` bytes.
     pub fn window_pages(&self, context: u64, pages: u64, bytes: u64) -> Vec<u64> {
         let rest = bytes.saturating_sub(self.cache(context, pages)).saturating_add(self.windows.least(context));
         self.windows.pages(context, rest, self.most)

@@ -28,7 +28,7 @@ struct OfGroup {
 pub(crate) const CHECKPOINTS: usize = 8;
 
 impl Windows {
-    /// Of the windows among `groups`, with pages of `page` tokens of so many bytes a group, and steps of up to `rows` rows.
+    /// Of the windows among `groups`, with pages of `page` tokens of so many bytes per group, and steps of up to `rows` rows.
     pub(super) fn of(
         groups: &[Group],
         page: usize,

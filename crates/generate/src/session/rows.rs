@@ -34,7 +34,7 @@ struct Run {
     len: usize,
 }
 
-/// The positions of a layer group whose rows a file has: the first ones, and the last ones. A group without a window has all.
+/// The positions of a layer group whose rows a file has: the first ones, and the last ones. Without a window the group has all.
 pub(super) type Stored = [Range<usize>; 2];
 
 /// The number of positions.

@@ -78,7 +78,7 @@ impl Generator {
     /// Restores a session from a file that [`Session::save`] wrote with the same model, cache formats and engine, on a
     /// generator with any page size and number of sequences. Returns it with the caller's bytes. It continues with the same
     /// bits as the session that was saved. If the cache has no room for all of its rows, the missing ones are computed
-    /// again; so are those of a model with windows if the pages have another size.
+    /// again; so are the rows of a model with windows if the pages have another size.
     ///
     /// The file may come from anywhere: a damaged file, or one of another model, is an error. But nothing can tell whether
     /// the rows of a file are those of its text. So only the restored session and its forks use them, and the

@@ -174,7 +174,7 @@ impl Checkpoints {
         }
     }
 
-    /// Removes the checkpoints whose nodes satisfy a condition. `pools` are those of all groups.
+    /// Removes the checkpoints whose nodes satisfy a condition. `pools`: of all groups.
     pub fn forget(
         &mut self,
         groups: &[Group],

@@ -20,7 +20,7 @@ pub type Copies = Vec<(usize, PageCopy)>;
 ///
 /// A group with a window keeps only the rows that later rows see, and a few more ([`Caches::keep`]). So a sequence can't go back
 /// to every length: the *floor* of a length is the largest one up to it from which rows can be computed ([`Caches::floor`]).
-/// The tree keeps all rows of group 0, but those of a window only below *checkpoints* ([`Caches::checkpoint`]).
+/// The tree keeps all rows of group 0, and rows of a window only below *checkpoints* ([`Caches::checkpoint`]).
 ///
 /// ```
 /// use inkstone_kvcache::{Caches, Salt};
@@ -140,7 +140,7 @@ impl Caches {
         &self.tree
     }
 
-    /// What the tree found and evicted.
+    /// The tokens that the tree found and evicted.
     pub fn stats(&self) -> Stats {
         self.tree.stats()
     }
@@ -186,7 +186,7 @@ impl Caches {
     /// Prepares `tables` for a write to these positions, like [`Pool::write`] in each group.
     ///
     /// # Errors
-    /// Those of [`Pool::write`]. Groups before it are prepared then.
+    /// Like [`Pool::write`]. Groups before it are prepared then.
     pub fn write(&mut self, tables: &mut Tables, positions: Range<usize>, copies: &mut Copies) -> Result<(), Error> {
         for group in 0..self.pools.len() {
             let mut own = std::mem::take(&mut self.copies);
@@ -287,7 +287,7 @@ impl Caches {
     /// The pages of window groups, to which [`Caches::back`] returns.
     ///
     /// # Errors
-    /// Those of [`Caches::fork`].
+    /// Like [`Caches::fork`].
     pub fn mark(&mut self, tables: &Tables) -> Result<Tables, Error> {
         let mut mark = Tables::default();
         for group in 1..self.groups.len() {
@@ -299,7 +299,7 @@ impl Caches {
     /// Lets a sequence with these tables go back to the length that it had at a mark.
     ///
     /// # Errors
-    /// Those of [`Caches::fork`] and [`Caches::release`].
+    /// Like [`Caches::fork`] and [`Caches::release`].
     pub fn back(&mut self, tables: &mut Tables, mark: &Tables) -> Result<(), Error> {
         for group in 1..self.groups.len() {
             let fork = self.pools[group].fork(mark.of(group))?;
@@ -426,7 +426,7 @@ impl Caches {
     /// Makes nodes of the pages that hold `ids`, like [`PrefixTree::insert`] in group 0.
     ///
     /// # Errors
-    /// Those of [`PrefixTree::insert`].
+    /// Like [`PrefixTree::insert`].
     pub fn insert(&mut self, salt: Salt, tables: &mut Tables, ids: &[u32]) -> Result<usize, Error> {
         let Caches { pools, tree, checkpoints, .. } = self;
         tree.insert_with(&mut pools[0], salt, &mut tables.0[0], ids, |old, new| checkpoints.moved(old, new))
@@ -445,8 +445,8 @@ impl Caches {
         self.checkpoints.len()
     }
 
-    /// Frees pages of a group that no sequence holds, and returns their number: in group 0 those of texts, in the others
-    /// those of checkpoints, which go as a whole. The least recently used of the salt with most goes first.
+    /// Frees pages of a group that no sequence holds, and returns their number: in group 0 pages of texts, in the others
+    /// checkpoints, which go as a whole. The least recently used of the salt with most goes first.
     pub fn evict(&mut self, group: usize, wanted: usize) -> usize {
         let Caches { groups, pools, tree, checkpoints, page, .. } = self;
         if group > 0 {

@@ -27,7 +27,7 @@ struct Sequence {
     fed: usize,
 }
 
-/// Caches, and what a device would have in each place of each page: the text up to its row.
+/// Caches, and the row that a device would have in each place of each page: the text up to it.
 struct World {
     caches: Caches,
     places: HashMap<(usize, u32, usize), (Salt, Vec<u32>)>,
@@ -38,7 +38,7 @@ impl World {
         World { caches: Caches::new(groups, page).unwrap(), places: HashMap::new() }
     }
 
-    /// Begins a sequence with what is there, and checks all rows that it sees.
+    /// Begins a sequence with the rows that are there, and checks all that it sees.
     fn begin(&mut self, salt: Salt, text: &[u32]) -> (Sequence, Found) {
         let mut tables = self.caches.tables();
         let found = self.caches.find(salt, text, text.len() - 1, &mut tables).unwrap();
@@ -196,7 +196,7 @@ fn a_text_goes_on_from_its_checkpoints_and_in_their_reserve() {
     for len in 1..=200 {
         let (mut s, found) = world.begin(Salt::none(), &[&all[..len], &[9]].concat());
         assert_eq!(found.hit, len);
-        // Rows from 35 and from 105 on are kept, in pages from 32 and from 104 on, and those of the first page.
+        // Rows from 35 and from 105 on are kept, in pages from 32 and from 104 on, and the first page.
         let floor = match len {
             0..41 => len.min(4),
             41..61 => len,

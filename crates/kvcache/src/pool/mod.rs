@@ -173,7 +173,7 @@ impl Pool {
     }
 
     /// Returns the pages of `table` that have none of the positions `kept` to the pool; [`GONE`] stands in their place. The
-    /// positions after the first ones never go back from one call to the next, but for [`Pool::shrink`].
+    /// positions after the first ones never go back from one call to the next, except by [`Pool::shrink`].
     ///
     /// # Errors
     /// [`Error::NotHeld`] for a table of another pool. The pages before that one are gone then.
