@@ -61,6 +61,14 @@ pub enum Error {
         /// The supported number.
         most: usize,
     },
+    /// Attention over caches that keep less than it sees.
+    #[error("attention ({op}) sees more than layer group {group} keeps")]
+    Sees {
+        /// Its attributes.
+        op: String,
+        /// The group.
+        group: usize,
+    },
     /// A metadata value has the wrong type.
     #[error(transparent)]
     Metadata(#[from] inkstone_gguf::Error),
@@ -82,6 +90,7 @@ impl Error {
             | Error::BadValue { .. }
             | Error::Factors { .. }
             | Error::Groups { .. }
+            | Error::Sees { .. }
             | Error::NoTensors => ErrorKind::Unsupported,
             Error::Metadata(error) => error.kind(),
             Error::Graph(error) => error.kind(),
