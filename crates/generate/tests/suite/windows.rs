@@ -91,6 +91,12 @@ fn long_prompts_have_checkpoints_on_their_way() {
     }
 }
 
+/// Checks a number of computed tokens: random texts may begin with the same one or two.
+#[track_caller]
+fn check(computed: usize, wanted: usize, what: &str) {
+    assert!((wanted - 2..=wanted).contains(&computed), "{what}: {computed}, not {wanted}");
+}
+
 /// A conversation: the messages, with the replies between them.
 struct Chat {
     text: Vec<u32>,
@@ -118,27 +124,27 @@ fn a_turn_computes_what_is_new() {
     for turn in 0..10 {
         // The token drawn last was never fed.
         let new = if turn == 0 { 30 } else { 31 };
-        assert_eq!(chat.turn(&generator), new, "turn {turn}");
+        check(chat.turn(&generator), new, &format!("turn {turn}"));
         ends.push(chat.text.len());
     }
     // The seventh message is another one: it goes on from the end of the sixth reply.
     chat.text.truncate(ends[5]);
     chat.seed = 5000;
-    assert_eq!(chat.turn(&generator), 31);
-    // Within the sixth message: from the end of the fifth reply.
-    chat.text.truncate(ends[4] + 20);
-    assert_eq!(chat.turn(&generator), 20 + 30 + 1);
+    check(chat.turn(&generator), 31, "another message");
+    // Within the sixth message, above the reserve at its end: from the end of the fifth reply.
+    chat.text.truncate(ends[4] + 10);
+    check(chat.turn(&generator), 10 + 30 + 1, "within a message");
 }
 
 #[test]
 fn conversations_in_turns_keep_their_places() {
     // One sequence, with three checkpoints for each of 16 conversations.
-    let setup = Setup { context: 700, cache: 16 * 500, sequences: 1, checkpoints: 47, ..setup(20, 0) };
+    let setup = Setup { context: 2000, cache: 16 * 500, sequences: 1, checkpoints: 47, ..setup(20, 0) };
     let generator = setup.generator();
     let mut chats: Vec<Chat> = (0..16).map(|i| Chat { text: Vec::new(), seed: i }).collect();
     for turn in 0..6 {
         for (i, chat) in chats.iter_mut().enumerate() {
-            assert_eq!(chat.turn(&generator), if turn == 0 { 30 } else { 31 }, "turn {turn} of {i}");
+            check(chat.turn(&generator), if turn == 0 { 30 } else { 31 }, &format!("turn {turn} of {i}"));
         }
     }
 }
