@@ -27,14 +27,14 @@ impl Scheduler {
         let Some(s) = self.running[slot].as_ref().filter(|s| s.shares() && !s.looked_up) else { return false };
         let earlier = self.running.iter().enumerate().filter_map(|(slot, e)| Some((slot, e.as_ref()?)));
         let earlier = earlier.filter(|(_, e)| e.id < s.id && e.salt == s.salt && e.shares());
-        let earlier = earlier.filter(|(_, e)| !e.decodes() && e.can_continue());
+        let mut earlier = earlier.filter(|(_, e)| !e.decodes() && e.can_continue());
         // At least a page beyond what is there, and a token is left to compute.
         let next = |e: &Sequence| (e.fed / page + 1) * page;
         let shared = |(_, e): &(usize, &Sequence)| {
             let end = next(e);
             end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
         };
-        let Some((of, earlier)) = earlier.filter(shared).next() else { return false };
+        let Some((of, earlier)) = earlier.find(shared) else { return false };
         let both = earlier.tokens[..earlier.known].iter().zip(&s.tokens[..s.known - 1]);
         let common = both.take_while(|(a, b)| a == b).count();
         if let Some(earlier) = &mut self.running[of] {
