@@ -83,6 +83,7 @@ texts! {
     "shared/rows",
     "shared/total",
     "shared/turn",
+    "shared/window",
     "subgroup/largest",
     "subgroup/total",
     "values/given",

@@ -1,9 +1,9 @@
-// Causal attention of each row over the places of its sequence. Grid: segments or one, heads, rows; a workgroup a segment or
+// Causal attention of each row over the places of its sequence, perhaps with a window. Grid: segments or one, heads, rows; a workgroup a segment or
 // all of them, of a head of a row; a thread a position of a block of 64 positions, then values of the head 64 apart.
 //
 // A row of n positions has blocks of 64 positions, and at most 32 segments of at least four blocks. In a block, scores are
 // chains over the values of a head; the largest score so far scales sums as in an online softmax. Segments are joined in order,
-// here or by attend_merge.wgsl.
+// here or by attend_merge.wgsl. Blocks and segments in which the row sees nothing are left out.
 struct Params {
   rows: u32,
   rows_from: u32,
@@ -21,6 +21,8 @@ struct Params {
   places: u32,    // of the caches
   layers: u32,    // the layer group
   scale: f32,
+  size: u32,      // of the window
+  first: u32,     // positions at the beginning that every row sees
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -51,6 +53,12 @@ fn cache_row(heads: u32, places: u32, head: u32, place: u32) -> u32 { return pla
 fn exp_f32(x: f32) -> f32 { return exp(x); }
 // end slot
 
+// slot: window
+struct Visible { first: u32, begin: u32 }
+fn visible_of(n: u32, size: u32, first: u32) -> Visible { return Visible(min(first, n), n - min(n, size)); }
+fn next_block(seen: Visible, block: u32) -> u32 { return select(seen.begin, block, block < seen.first); }
+// end slot
+
 // slot: largest
 fn largest_of(t: u32, own: f32, before: f32) -> f32 { return max(own, before); }
 // end slot
@@ -78,6 +86,7 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
   if (row >= min(step[p.rows_from], p.rows)) { return; }
   let n = act[p.positions + 3u * row + 1u] + 1u;
   let seq = act[p.positions + 3u * row + 2u];
+  let seen = visible_of(n, p.size, p.first);
   let blocks = (n + BLOCK - 1u) / BLOCK;
   let segment = max(4u, (blocks + 31u) / 32u); // blocks of a segment
   var first = 0u;
@@ -85,7 +94,7 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
   if (SPLIT) {
     first = g.x * segment;
     end = min(first + segment, blocks);
-    if (first >= blocks) { return; }
+    if (next_block(seen, first) >= end) { return; }
   }
   let kv_head = head / p.group;
   let k_head = kv_head / (p.k_cols / K_DIM);
@@ -100,11 +109,12 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
   var total_m = LEAST;
   var total_l = 0.0;
 
-  for (var block = first; block < end; block++) {
+  var block = next_block(seen, first);
+  while (block < end) {
     let position = block * BLOCK + t;
     var score = LEAST;
     var place = NONE;
-    if (position < n) { place = place_of(seq, p.layers, position, p.places); }
+    if (position < n && (position >= seen.begin || position < seen.first)) { place = place_of(seq, p.layers, position, p.places); }
     workgroupBarrier();
     if (place != NONE) {
       let at = cache_row(p.k_heads, p.places, k_head, place);
@@ -131,7 +141,8 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
       }
       sums[i] = fma(sums[i], shrink, sum);
     }
-    if (!SPLIT && ((block + 1u) % segment == 0u || block + 1u == end)) {
+    let next = next_block(seen, block + 1u);
+    if (!SPLIT && (next / segment != block / segment || next >= end)) {
       let most = max(total_m, m);
       let before = exp_f32(total_m - most);
       let now = exp_f32(m - most);
@@ -144,6 +155,7 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
       m = LEAST;
       l = 0.0;
     }
+    block = next;
   }
   if (SPLIT) {
     let part = p.parts + ((row * p.heads + head) * 32u + g.x) * (V_DIM + 2u);

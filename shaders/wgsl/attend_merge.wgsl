@@ -8,6 +8,8 @@ struct Params {
   parts: u32,     // of each segment the sums of values, the largest score and the sum of weights, in `act`
   heads: u32,     // query heads
   dim: u32,       // values of a head
+  size: u32,      // of the window
+  first: u32,     // positions at the beginning that every row sees
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> step: array<u32>;
@@ -19,10 +21,17 @@ const LEAST: f32 = -3.0e38;
 fn exp_f32(x: f32) -> f32 { return exp(x); }
 // end slot
 
+// slot: window
+struct Visible { first: u32, begin: u32 }
+fn visible_of(n: u32, size: u32, first: u32) -> Visible { return Visible(min(first, n), n - min(n, size)); }
+fn next_block(seen: Visible, block: u32) -> u32 { return select(seen.begin, block, block < seen.first); }
+// end slot
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   if (g.y >= min(step[p.rows_from], p.rows)) { return; }
   let n = act[p.positions + 3u * g.y + 1u] + 1u;
+  let seen = visible_of(n, p.size, p.first);
   let blocks = (n + 63u) / 64u;
   let segment = max(4u, (blocks + 31u) / 32u);
   let head = g.y * p.heads + g.x;
@@ -31,6 +40,7 @@ fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) t:
     var total_l = 0.0;
     var total = 0.0;
     for (var s = 0u; s * segment < blocks; s++) {
+      if (next_block(seen, s * segment) >= min((s + 1u) * segment, blocks)) { continue; }
       let part = p.parts + (head * 32u + s) * (p.dim + 2u);
       let m = bitcast<f32>(act[part + p.dim]);
       let l = bitcast<f32>(act[part + p.dim + 1u]);

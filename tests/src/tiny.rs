@@ -187,6 +187,25 @@ impl Tiny {
         self
     }
 
+    /// Encodes the matrices of f32 whose rows are whole blocks of a dtype.
+    ///
+    /// # Panics
+    /// If the dtype has no encoder.
+    #[must_use]
+    pub fn quantised(mut self, dtype: DType) -> Tiny {
+        let encode = dtype.info().encode.expect("a dtype with an encoder");
+        for (spec, bytes) in &mut self.tensors {
+            let cols = spec.dims[0] as usize;
+            if spec.dims.len() > 1 && spec.dtype == DType::F32 && cols.is_multiple_of(dtype.block()) {
+                let values: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+                *bytes = vec![0; values.len() / dtype.block() * dtype.block_bytes()];
+                encode(&values, bytes);
+                spec.dtype = dtype;
+            }
+        }
+        self
+    }
+
     /// A tensor's values, to be changed.
     ///
     /// # Panics

@@ -7,6 +7,7 @@
 
 use inkstone::compute::EngineOptions;
 use inkstone::compute::conformance::{Counts, Delayed};
+use inkstone::tensor::ops::Window;
 use inkstone::{Model, ModelOptions, Options, Piece, Stream, engines};
 use inkstone_engine_cpu::Cpu;
 use inkstone_tests::{assets, oracle};
@@ -104,6 +105,7 @@ fn nothing_is_allocated_in_a_decode_step() {
     a_decode_step_is_one_submit_and_a_row_of_the_ring(&draft, &greedy);
     nothing_is_allocated(&target, 2, &sampling(), 1);
     nothing_is_allocated_when_pages_are_short(&draft, &greedy);
+    nothing_is_allocated_when_pages_of_windows_come_and_go(&draft, &greedy);
     the_steps_of_a_beam_search_allocate_nothing(&draft);
 }
 
@@ -130,6 +132,17 @@ fn a_decode_step_is_one_submit_and_a_row_of_the_ring(file: &Path, options: &Opti
         let pages = STEPS.div_ceil(model.config().page) * sequences;
         let writes = (after.writes - before.writes) as usize;
         assert!((1..=pages).contains(&writes), "{writes} writes for at most {pages} pages");
+    }
+}
+
+/// Windows of less than a page and of some pages: each page goes back as soon as no token sees it.
+fn nothing_is_allocated_when_pages_of_windows_come_and_go(file: &Path, options: &Options) {
+    for (size, first) in [(5, 0), (40, 4)] {
+        let open = ModelOptions::default().engine("cpu").threads(2).ctx(512).sequences(3).kv_page(16);
+        let model = Model::open_with(file, &open.kv_window(Window { size, first })).unwrap();
+        nothing_is_allocated_by(&model, options, 3, || ());
+        let (held, all) = model.metrics().windows[0];
+        assert!(held < 3 * 8 && all > 0, "{held} of {all} pages");
     }
 }
 

@@ -12,12 +12,14 @@ mod gpu;
 mod layers;
 mod pages;
 mod prose;
+mod real;
 mod release;
 mod repository;
 mod synth;
 mod test;
 mod tree;
 mod vulkan;
+mod watch;
 mod workspace;
 
 use std::process::ExitCode;
@@ -36,6 +38,7 @@ usage: cargo xtask COMMAND
       measures ours and llama-cpp, candle or any llama-bench program in turns; without a peer: inkstone bench
   bench templates [--json] [-r N]      chat templates over long conversations, ours and minijinja in turns
   prose [--path FILE_OR_FOLDER]        count the constructions that stage prose refuses, with the lines of a folder
+  real [--path]                        download the model that tests know from its users: Gemma 3 270M, under Google's terms
   release                              build the program for other machines, without paths of this one
   vulkan --setup | DRIVER [--width BITS] [--env | -- COMMAND]
       runs a program with a Vulkan driver that computes on the CPU: lavapipe or swiftshader
@@ -61,6 +64,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         Some(("test", rest)) => test::run(rest),
         Some(("bench", rest)) => bench::run(rest),
         Some(("prose", rest)) => prose::run(rest),
+        Some(("real", rest)) => real::run(rest),
         Some(("release", rest)) => release::run(rest),
         Some(("synth", rest)) => synth::run(rest),
         Some(("faults", rest)) => faults::run(rest),

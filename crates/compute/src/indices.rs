@@ -7,9 +7,9 @@
 //! it at once. Kernels don't look for it, because they would have to search all page tables.
 
 use inkstone_tensor::body::Node;
-use inkstone_tensor::ops::{By, Embed, HISTORY, Sample};
+use inkstone_tensor::ops::{Attend, By, Embed, HISTORY, Sample};
 use inkstone_tensor::step::{ROWS, Row, SEQS, StepError, StepView, carry, page, rows};
-use inkstone_tensor::{Array, Op, Sizes, Slots};
+use inkstone_tensor::{Array, Op, Sizes, Slots, Visible};
 
 /// Checks what an op will look up for these operands in a step of these sizes. An engine that evaluates definitions
 /// calls this first, because they panic on an index that is out of range.
@@ -33,12 +33,12 @@ struct Operand<'a> {
 
 fn check_op(op: &Op, step: &StepView, ins: &[Operand], slots: &Slots) -> Result<(), StepError> {
     let operand = |i: usize| ins.get(i).and_then(|o| o.value);
-    let paged = |rows: usize, group: usize, earlier| match operand(rows) {
-        Some(rows) => places(step, rows, group, slots.of(group), earlier),
+    let paged = |rows: usize, group: usize, attend| match operand(rows) {
+        Some(rows) => places(step, rows, group, slots.of(group), attend),
         None => Ok(()),
     };
     let written = |rows: usize, group: usize| {
-        paged(rows, group, false)?;
+        paged(rows, group, None)?;
         operand(rows).map_or(Ok(()), |rows| unshared(step, rows, group))
     };
     let group = |i: usize| ins.get(i).map_or(0, |o| o.group);
@@ -58,7 +58,7 @@ fn check_op(op: &Op, step: &StepView, ins: &[Operand], slots: &Slots) -> Result<
         },
         Op::KvWrite(_) => written(2, group(0)),
         Op::KvCopy(_) => copied(step, group(0), slots.of(group(0))),
-        Op::Attend(_) => paged(3, group(1), true),
+        Op::Attend(op) => paged(3, group(1), Some(op)),
         Op::HistoryWrite(_) => written(1, HISTORY.rows.group()),
         Op::Sample(op) => operand(1).map_or(Ok(()), |rows| drawn(*op, step, rows, slots)),
         _ => Ok(()),
@@ -94,22 +94,28 @@ fn looked_up(embed: Embed, values: &Array, table: usize) -> Result<(), StepError
 }
 
 /// Every position of a row has a page, and the page is in the cache. Rows may come from a port, so they are not
-/// trusted. `earlier`: the op also reads the positions before a row.
-fn places(step: &StepView, values: &Array, group: usize, slots: usize, earlier: bool) -> Result<(), StepError> {
+/// trusted. `attend`: the op also reads the positions that the rows of a sequence see, and those between them.
+fn places(
+    step: &StepView,
+    values: &Array,
+    group: usize,
+    slots: usize,
+    attend: Option<&Attend>,
+) -> Result<(), StepError> {
     if !values.is_of(&ROWS) {
         return Ok(());
     }
     let (size, pages) = (step.header.page as usize, slots / step.header.page as usize);
-    let mut reach = [0usize; SEQS];
+    let mut read = [Visible::NONE; SEQS];
     for row in rows(values.all()) {
         below("sequence of a row", row.seq as usize, step.seqs.len())?;
-        let last = row.position as usize / size;
-        page(step.table(row.seq as usize, group), last, pages)?;
-        let reach = &mut reach[row.seq as usize];
-        *reach = (*reach).max(last);
+        page(step.table(row.seq as usize, group), row.position as usize / size, pages)?;
+        let read = &mut read[row.seq as usize];
+        *read = attend.map_or(*read, |attend| read.join(attend.visible(row.position as usize)));
     }
-    for (seq, reach) in reach.iter().enumerate().take(if earlier { step.seqs.len() } else { 0 }) {
-        (0..*reach).try_for_each(|index| page(step.table(seq, group), index, pages).map(drop))?;
+    for (seq, read) in read.into_iter().enumerate().filter(|(_, read)| !read.is_empty()) {
+        let table = step.table(seq, group);
+        read.pages(size).try_for_each(|index| page(table, index, pages).map(drop))?;
     }
     Ok(())
 }

@@ -373,6 +373,11 @@ impl<'a> Run<'a> {
         Run { start, stride: bytes, bytes, count, _memory: std::marker::PhantomData }
     }
 
+    /// Its first row, this number of times.
+    pub(crate) fn repeated(self, count: usize) -> Run<'a> {
+        Run { stride: 0, count: if self.count == 0 { 0 } else { count }, ..self }
+    }
+
     /// How many rows it has.
     pub(crate) fn len(&self) -> usize {
         self.count
@@ -381,7 +386,8 @@ impl<'a> Run<'a> {
     /// Its start, and its number of cache lines if its rows are contiguous, for prefetches.
     #[inline(always)]
     pub(crate) fn lines(&self) -> (*const u8, usize) {
-        (self.start, (self.count * self.bytes).div_ceil(LINE))
+        let rows = if self.stride == 0 { self.count.min(1) } else { self.count };
+        (self.start, (rows * self.bytes).div_ceil(LINE))
     }
 
     /// Bytes of a row.

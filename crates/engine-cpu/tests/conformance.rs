@@ -69,9 +69,16 @@ fn fast_products_are_there_when_asked_for_and_conform() {
         let pairs = (pairs && set == Set::Avx512).then_some([".bf16", "lines4"]);
         for [numerics, layout] in block_sums.into_iter().chain(pairs) {
             let name = if numerics == ".bf16" { String::new() } else { format!(".{}", set.name()) };
-            for kernel in
-                ["linear", "norm_linear", "norm_glu", "glu", "norm_linear_map", "quantize_linear_map", "linear_map"]
-            {
+            for kernel in [
+                "linear",
+                "norm_linear",
+                "quantize_linear",
+                "norm_glu",
+                "glu",
+                "norm_linear_map",
+                "quantize_linear_map",
+                "linear_map",
+            ] {
                 for layout in [layout, "file"] {
                     let wanted = format!("{kernel}{numerics}{name} in {layout}");
                     assert!(report.results.iter().any(|r| r.kernels.starts_with(&wanted)), "{wanted}");

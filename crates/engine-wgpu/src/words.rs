@@ -1,10 +1,10 @@
 //! The check of a step before it runs: a shader can't refuse anything.
 
 use inkstone_compute::{Arg, Error, Plan, Region, Result, Step};
-use inkstone_tensor::ops::{By, HISTORY, Sample};
+use inkstone_tensor::ops::{By, HISTORY, Sample, Window};
 use inkstone_tensor::step::carry::CARRY;
 use inkstone_tensor::step::{GROUPS, LAST, Row, StepError, StepView, page};
-use inkstone_tensor::{Op, Sizes, Type};
+use inkstone_tensor::{Op, Sizes, Type, Visible};
 
 /// The things that a plan reads by the words of a step.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub(crate) struct Reads {
     pub(crate) advances: bool,
     /// Places of the caches of each layer group that the plan writes or reads.
     places: [Option<usize>; GROUPS],
-    /// The layer groups whose whole tables are read.
-    whole: [bool; GROUPS],
+    /// The widest window of the attention over each layer group.
+    windows: [Option<Window>; GROUPS],
 }
 
 impl Reads {
@@ -45,7 +45,11 @@ impl Reads {
                 *least = Some(least.map_or(table, |least| least.min(table)));
             }
             Op::Advance(_) => self.advances = true,
-            Op::Attend(_) => self.whole[ins.get(1).map_or(0, |cache| cache.rows.group()).min(GROUPS - 1)] = true,
+            Op::Attend(op) => {
+                let window = &mut self.windows[ins.get(1).map_or(0, |cache| cache.rows.group()).min(GROUPS - 1)];
+                let (own, other) = (op.window.unwrap_or(Window::ALL), window.unwrap_or_default());
+                *window = Some(Window { size: own.size.max(other.size), first: own.first.max(other.first) });
+            }
             Op::Sample(op) => self.sample = Some(*op),
             _ => {}
         };
@@ -126,11 +130,12 @@ impl Reads {
         let pages = places / size;
         for (i, seq) in view.seqs.iter().enumerate().filter(|(_, seq)| seq.rows > 0) {
             let length = lengths.get(seq.slot as usize).copied().unwrap_or(0) as usize;
-            let first = if self.whole[group] && !grown { 0 } else { length / size };
-            let table = view.table(i, group);
-            for index in first..(length + seq.rows as usize).div_ceil(size) {
-                page(table, index, pages)?;
-            }
+            let (last, table) = (length + seq.rows as usize - 1, view.table(i, group));
+            let read = match self.windows[group].filter(|_| !grown) {
+                Some(window) => window.visible(length).join(window.visible(last)),
+                None => Visible::new(0, length, last + 1),
+            };
+            read.pages(size).try_for_each(|index| page(table, index, pages).map(drop))?;
         }
         view.copies_in(group).try_for_each(|copy| copy.pages(pages).map(drop))?;
         Ok(())

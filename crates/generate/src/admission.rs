@@ -58,9 +58,8 @@ impl Scheduler {
                 at += 1;
                 continue;
             }
-            let wanted = self.pages_of(next.known) + self.promised();
             let slot = self.running.iter().position(Option::is_none);
-            let fits = wanted <= self.pool.available() && self.has_room_for_lists(next);
+            let fits = self.has_pages(next) && self.has_room_for_lists(next);
             let Some(slot) = slot.filter(|_| fits) else {
                 match self.running.iter().position(|s| s.as_ref().is_some_and(Sequence::is_behind)) {
                     Some(slot) => self.preempt(slot),
@@ -72,7 +71,7 @@ impl Scheduler {
             };
             let Some(mut s) = self.waiting.remove(at) else { return };
             if let Err(error) =
-                self.pool.reserve(&mut s.table, s.reach).and_then(|()| self.pool.reserve(&mut s.source, 1))
+                self.caches.reserve(&mut s.tables, s.reach).and_then(|()| self.caches.reserve(&mut s.sources, 1))
             {
                 s.fail(Arc::new(error.into()));
                 self.ended(&s);
@@ -88,14 +87,15 @@ impl Scheduler {
         used + s.list_words() <= list_words(self.runner.vocab())
     }
 
-    fn pages_of(&self, tokens: usize) -> usize {
-        tokens.div_ceil(self.pool.page())
-    }
-
-    /// The pages that running sequences will soon need: all pages of those that have not begun, and one of each other.
-    fn promised(&self) -> usize {
-        let running = self.running.iter().flatten();
-        running.map(|s| if s.begun { 1 } else { self.pages_of(s.known) }).sum()
+    /// Whether each layer group has the pages of a sequence, and those that running sequences will soon need: all of those that
+    /// have not begun, and one of each other.
+    fn has_pages(&self, s: &Sequence) -> bool {
+        let caches = &self.caches;
+        (0..caches.groups().len()).all(|group| {
+            let all = |s: &Sequence| caches.pages_of(group, s.known, self.budget);
+            let promised: usize = self.running.iter().flatten().map(|s| if s.begun { 1 } else { all(s) }).sum();
+            all(s) + promised <= caches.pool(group).available()
+        })
     }
 
     /// Takes the slot and the pages of a sequence that has no step under way. It keeps its tokens and its place in the
@@ -150,16 +150,11 @@ impl Scheduler {
     /// Secures the pages of the next rows of a sequence. Its first step needs the pages of all its tokens, so that it is
     /// not stuck within its prompt.
     fn secure_slot(&mut self, slot: usize, rows: usize) -> Result<(), CacheError> {
-        loop {
-            let Some(s) = &mut self.running[slot] else { return Ok(()) };
-            let tokens = s.known.max(s.fed + rows);
-            let done = self.pool.grow(&mut s.table, tokens).and_then(|()| self.own(slot, rows));
-            let Err(CacheError::NoPages { wanted, free, .. }) = done else { return done };
-            let missing = wanted - free.min(wanted);
-            if self.tree.evict(&mut self.pool, missing) < missing {
-                return done;
-            }
-        }
+        let Some(s) = &mut self.running[slot] else { return Ok(()) };
+        // Rows that no row of this step or a later one sees go back at once: the queue runs the steps before it first.
+        self.caches.keep(&mut s.tables, s.fed)?;
+        self.caches.grow(&mut s.tables, s.known, s.fed + rows)?;
+        self.own(slot, rows)
     }
 
     /// Ends a running sequence with an error.

@@ -54,7 +54,7 @@ impl Scheduler {
         while let Some(slot) = self.next_prompt(before).filter(|_| left > 0 && room > 0) {
             let Some(s) = &self.running[slot] else { return };
             before = Some(s.id);
-            if self.waits_for_prefix(s) {
+            if self.waits_for_prefix(slot) {
                 continue;
             }
             if let Err(error) = self.look_up(slot) {
@@ -79,6 +79,7 @@ impl Scheduler {
 
     /// Adds the next rows of a sequence to the step. Its slot is set up in its first step.
     fn push(&mut self, slot: usize, rows: usize) -> Result<()> {
+        let groups = self.caches.groups().len();
         let Scheduler { running, runner, step, counts, .. } = self;
         let Some(s) = &mut running[slot] else { return Ok(()) };
         if !s.begun {
@@ -114,10 +115,10 @@ impl Scheduler {
             (None, _) => (LogitWish::None, Wish::Nothing, None),
         };
         let tokens = if fresh == 0 { &[LAST][..] } else { &s.tokens[s.fed..s.fed + rows] };
-        if let Some(copy) = s.copy {
-            step.copy(copy);
+        for (group, copy) in s.copies.iter().enumerate() {
+            copy.iter().for_each(|copy| step.copy(group, *copy));
         }
-        let tables = &[s.table.pages()];
+        let tables = &s.tables.pages()[..groups];
         let kind = match whole {
             true if s.decodes() => Rows::Decode,
             true => Rows::Rest,

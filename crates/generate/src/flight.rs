@@ -97,10 +97,10 @@ impl Step {
         self.cached += before + rows;
     }
 
-    /// Adds a copy of the beginning of a page, which is made before the rows are computed.
-    pub fn copy(&mut self, copy: kvcache::PageCopy) {
+    /// Adds a copy of the beginning of a page of a layer group, which is made before the rows are computed.
+    pub fn copy(&mut self, group: usize, copy: kvcache::PageCopy) {
         let kvcache::PageCopy { from, to, places } = copy;
-        self.buffer.copy(PageCopy { group: 0, from, to, places });
+        self.buffer.copy(PageCopy { group: group as u32, from, to, places });
         self.copies += 1;
     }
 

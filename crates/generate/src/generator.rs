@@ -3,7 +3,7 @@
 use crate::host::Drawer;
 use crate::inbox::Shared;
 use crate::loaded::Loaded;
-use crate::memory::reserve;
+use crate::memory::{CHECKPOINTS, reserve};
 use crate::output::Output;
 use crate::request::{chain, file_options, sampler_words};
 use crate::scheduler::Scheduler;
@@ -17,7 +17,7 @@ use crate::{
 use inkstone_compute::Engine;
 use inkstone_gguf::Metadata;
 use inkstone_graph::Compiled;
-use inkstone_kvcache::{PageTable, Salt, Salts};
+use inkstone_kvcache::{Salt, Salts, Tables};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::NoProgress;
 use inkstone_tensor::step::{Sampler, carry::ENDS};
@@ -38,6 +38,11 @@ pub struct RunConfig {
     pub queue: usize,
     /// Tokens of the cache, which all sequences share; at least `context`. 0: `context` for each sequence.
     pub cache: usize,
+    /// The most bytes of the cache with all layer groups; 0: the free memory of the engine. Layers with windows have less room for
+    /// checkpoints if it is short.
+    pub cache_bytes: u64,
+    /// Checkpoints for each sequence, in models with windows: lengths of texts from which other texts can go on. 0: none.
+    pub checkpoints: usize,
     /// Whether sequences share the pages of equal beginnings, and find them again later.
     pub prefix: bool,
     /// Tokens per page of the cache.
@@ -60,6 +65,8 @@ impl RunConfig {
             sequences: 8,
             queue: 1024,
             cache: 0,
+            cache_bytes: 0,
+            checkpoints: CHECKPOINTS,
             prefix: true,
             page: 32,
             chunk: 0,
@@ -327,7 +334,7 @@ impl Generator {
         self.shared.turn().profile()
     }
 
-    /// The number of free cache pages, and of all cache pages.
+    /// The number of free cache pages, and of all cache pages, of layers without a window; [`Metrics::windows`] has the others.
     pub fn pages(&self) -> (usize, usize) {
         let metrics = self.shared.metrics();
         (metrics.pages - metrics.held_pages, metrics.pages)
@@ -409,9 +416,10 @@ impl Generator {
             begun: false,
             flights: 0,
             void: 0,
-            table: PageTable::default(),
-            copy: None,
-            source: PageTable::default(),
+            tables: Tables::default(),
+            copies: Default::default(),
+            sources: Tables::default(),
+            parts: Default::default(),
             salt,
             private: !self.config.prefix,
             looked_up: false,

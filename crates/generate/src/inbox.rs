@@ -127,8 +127,8 @@ impl Turn<'_> {
             self.wait_for_slots(&mut inbox);
             drop(inbox);
             self.sweep();
-            let Scheduler { tree, pool, .. } = &mut **self;
-            locked(&shared.forgotten).drain(..).for_each(|salt| tree.forget(pool, salt));
+            let caches = &mut self.caches;
+            locked(&shared.forgotten).drain(..).for_each(|salt| caches.forget(salt));
         }
         self.publish();
     }

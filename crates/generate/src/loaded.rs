@@ -6,10 +6,10 @@ use crate::scheduler::Parts;
 use crate::{Result, RunConfig};
 use inkstone_compute::{Engine, Plan};
 use inkstone_graph::Compiled;
-use inkstone_kvcache::{Pool, PrefixTree};
+use inkstone_kvcache::Caches;
 use inkstone_model::ModelGraph;
-use inkstone_tensor::step::SEQS;
-use inkstone_tensor::{Progress, Slots};
+use inkstone_tensor::step::{GROUPS, SEQS};
+use inkstone_tensor::{Group, Progress, Slots};
 use std::sync::Arc;
 
 /// A model that is compiled for an engine and has no memory there yet.
@@ -42,7 +42,7 @@ impl Unloaded {
 
     /// The memory that the model needs with pages of `page` tokens, and page tables for `sequences` sequences.
     pub fn needs(&self, page: usize, sequences: usize) -> Needs {
-        Needs::of(&self.compiled, &*self.engine, page.max(1), sequences.clamp(1, SEQS))
+        Needs::of(&self.compiled, &*self.engine, &self.graph.config.groups(), page.max(1), sequences.clamp(1, SEQS))
     }
 
     /// Prepares the kernels, allocates caches and buffers, and loads the weights, with reports of its progress.
@@ -52,7 +52,8 @@ impl Unloaded {
     /// prepared; the weights can't be loaded; an allocation fails all the same.
     pub fn load(self, mut config: RunConfig, progress: &dyn Progress) -> Result<Loaded> {
         config.sequences = config.sequences.clamp(1, SEQS);
-        let needs = self.needs(config.page, config.sequences);
+        let mut needs = self.needs(config.page, config.sequences);
+        needs.windows.checkpoints = config.checkpoints as u64;
         let Unloaded { graph, engine, compiled } = self;
         let context = config.context.div_ceil(config.page.max(1));
         let pages = match config.cache {
@@ -60,12 +61,19 @@ impl Unloaded {
             tokens => context.max(tokens / config.page.max(1)),
         };
         needs.check(context as u64, pages as u64)?;
-        let mut pool = Pool::new(pages.saturating_mul(config.page), config.page)?;
-        let tree = PrefixTree::new(&mut pool)?;
-        let compiled = compiled.with_slots(Slots::one_group(pool.slots()))?;
+        let bytes = if config.cache_bytes > 0 { config.cache_bytes.min(needs.free()) } else { needs.free() };
+        let windows = needs.window_pages(context as u64, pages as u64, bytes);
+        let pages = [pages as u64].into_iter().chain(windows);
+        let tokens = pages.map(|pages| usize::try_from(pages).unwrap_or(usize::MAX).saturating_mul(config.page));
+        let groups: Vec<(Group, usize)> = graph.config.groups().into_iter().zip(tokens).collect();
+        let mut caches = Caches::new(&groups, config.page)?;
+        caches.set_checkpoints(config.checkpoints > 0);
+        let mut slots = [0; GROUPS];
+        slots.iter_mut().zip(0..groups.len()).for_each(|(slots, group)| *slots = caches.pool(group).slots());
+        let compiled = compiled.with_slots(Slots::new(slots))?;
         engine.warm(&compiled.all_plans().collect::<Vec<&Plan>>(), progress)?;
         let (runner, step) = Runner::new(&graph, &engine, compiled, &config, progress)?;
-        Ok(Loaded { graph, engine, config, needs, parts: Parts { runner, step, pool, tree } })
+        Ok(Loaded { graph, engine, config, needs, parts: Parts { runner, step, caches } })
     }
 }
 

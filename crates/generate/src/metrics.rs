@@ -1,6 +1,7 @@
 //! Counts of a model at work.
 
 use crate::FinishReason;
+use inkstone_tensor::step::GROUPS;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -13,10 +14,12 @@ pub struct Metrics {
     pub running: usize,
     /// Sequences that wait for a slot or for pages.
     pub waiting: usize,
-    /// Pages of the cache that sequences hold.
+    /// Pages of the cache that sequences hold, of layers without a window.
     pub held_pages: usize,
-    /// All pages of the cache.
+    /// All pages of the cache, of layers without a window.
     pub pages: usize,
+    /// The pages of each layer group with a window that sequences hold, and all of them.
+    pub windows: [(usize, usize); GROUPS - 1],
     /// Sequences that gave back their pages before they had ended.
     pub preemptions: u64,
     /// Tokens of prompts that were looked up in the cache, once per request.
@@ -37,9 +40,11 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The part of the cache's pages that sequences hold, 0 to 1.
+    /// The part of the cache's pages that sequences hold, 0 to 1, of the layer group with the largest part.
     pub fn cache_usage(&self) -> f64 {
-        if self.pages == 0 { 0.0 } else { self.held_pages as f64 / self.pages as f64 }
+        let groups = [(self.held_pages, self.pages)].into_iter().chain(self.windows);
+        let parts = groups.filter(|(_, all)| *all > 0).map(|(held, all)| held as f64 / all as f64);
+        parts.fold(0.0, f64::max)
     }
 
     pub(crate) fn ended(&mut self, reason: FinishReason) {

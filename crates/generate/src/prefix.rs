@@ -9,93 +9,137 @@ impl Scheduler {
     /// Looks up the beginning of a sequence that is about to begin, and takes the pages that hold it. At least one token
     /// is left to compute. The place where texts part is usually inside a page, whose beginning will be copied.
     pub(crate) fn look_up(&mut self, slot: usize) -> Result<(), Error> {
-        let Scheduler { running, tree, pool, found, .. } = self;
+        let Scheduler { running, caches, .. } = self;
         let Some(s) = running[slot].as_mut().filter(|s| s.shares() && !s.looked_up) else { return Ok(()) };
         s.looked_up = true;
-        let known = &s.tokens[..s.known];
-        let hit = tree.find(s.salt, known, known.len() - 1, found);
-        found.extend(hit.partial.map(|partial| partial.page));
-        pool.adopt(&mut s.table, found, hit.tokens)?;
-        s.fed = hit.tokens;
+        let found = caches.find(s.salt, &s.tokens[..s.known], s.known - 1, &mut s.tables)?;
+        s.fed = found.floor;
+        if found.floor < found.hit {
+            s.part_at(found.hit);
+        }
         Ok(())
     }
 
-    /// Whether a sequence that is about to begin waits for an earlier one, which is computing pages that both share.
-    pub(crate) fn waits_for_prefix(&self, s: &Sequence) -> bool {
-        let page = self.pool.page();
-        let earlier = self.running.iter().flatten().filter(|e| e.id < s.id && e.salt == s.salt && e.shares());
-        let earlier = earlier.filter(|e| !e.decodes() && e.can_continue());
-        s.shares() && !s.looked_up && {
-            // At least a page beyond what is there, and a token is left to compute.
-            let next = |e: &Sequence| (e.fed / page + 1) * page;
-            let shared = |e: &&Sequence| {
-                let end = next(e);
-                end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
-            };
-            earlier.filter(shared).count() > 0
+    /// Whether a sequence that is about to begin waits for an earlier one, which is computing pages that both share. The
+    /// earlier one sets a checkpoint where they part.
+    pub(crate) fn waits_for_prefix(&mut self, slot: usize) -> bool {
+        let page = self.caches.page();
+        let Some(s) = self.running[slot].as_ref().filter(|s| s.shares() && !s.looked_up) else { return false };
+        let earlier = self.running.iter().enumerate().filter_map(|(slot, e)| Some((slot, e.as_ref()?)));
+        let earlier = earlier.filter(|(_, e)| e.id < s.id && e.salt == s.salt && e.shares());
+        let mut earlier = earlier.filter(|(_, e)| !e.decodes() && e.can_continue());
+        // At least a page beyond what is there, and a token is left to compute.
+        let next = |e: &Sequence| (e.fed / page + 1) * page;
+        let shared = |(_, e): &(usize, &Sequence)| {
+            let end = next(e);
+            end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
+        };
+        let Some((of, earlier)) = earlier.find(shared) else { return false };
+        let both = earlier.tokens[..earlier.known].iter().zip(&s.tokens[..s.known - 1]);
+        let common = both.take_while(|(a, b)| a == b).count();
+        if let Some(earlier) = &mut self.running[of] {
+            [common, common / page * page].into_iter().for_each(|len| earlier.part_at(len));
         }
+        true
     }
 
     /// Offers the first tokens of a sequence, whose rows have been launched, to others.
     pub(crate) fn offer(&mut self, slot: usize, tokens: usize) {
-        let Scheduler { running, tree, pool, .. } = self;
+        let Scheduler { running, caches, .. } = self;
         let Some(s) = running[slot].as_mut().filter(|s| s.shares() && tokens > s.offered) else { return };
-        let offered = tree.insert(pool, s.salt, &mut s.table, &s.tokens[..tokens]);
+        let offered = caches.insert(s.salt, &mut s.tables, &s.tokens[..tokens]);
         debug_assert!(offered.is_ok(), "{offered:?}");
         s.offered = tokens;
+    }
+
+    /// Sets the checkpoints of a prompt whose rows from `before` on have been launched: at its end, where other texts part
+    /// from it, and at each [`EVERY`] tokens.
+    pub(crate) fn set_checkpoints(&mut self, slot: usize, before: usize) {
+        let Scheduler { running, caches, .. } = self;
+        let Some(s) = running[slot].as_mut().filter(|s| s.shares()) else { return };
+        if caches.groups().len() < 2 {
+            return;
+        }
+        let new = before + 1..=s.fed;
+        let end = (s.fed == s.known).then_some(s.fed);
+        let parts = s.parts.iter().copied().filter(|len| new.contains(len));
+        let regular = Some(s.fed / EVERY * EVERY).filter(|len| new.contains(len));
+        for len in parts.chain(regular).chain(end) {
+            caches.checkpoint(&mut s.tables, len);
+        }
+        s.parts.retain(|len| *len > s.fed);
     }
 
     /// Offers the tokens of a sequence that gives back its pages. The token drawn last is not among them: no row has
     /// computed it, or a step behind the end may compute it again. Nor are tokens in a page whose copy was not launched.
     pub(crate) fn offer_all(&mut self, slot: usize) {
-        let Some(s) = self.running[slot].as_ref().filter(|s| s.begun && s.copy.is_none()) else { return };
+        let Some(s) = self.running[slot].as_ref().filter(|s| s.begun && !s.has_copies()) else { return };
         let drawn = matches!(s.goal, Goal::Draw(_)) && s.tokens.len() > s.prompt;
         let tokens = s.fed.min(s.tokens.len() - usize::from(drawn));
         self.offer(slot, tokens);
+        let Scheduler { running, caches, .. } = self;
+        if let Some(s) = running[slot].as_mut().filter(|s| s.shares() && caches.groups().len() > 1) {
+            caches.checkpoint(&mut s.tables, tokens);
+        }
     }
 
     /// Gives up the page whose beginning would be copied, so that no page has to be held twice. Returns false if there is
     /// none.
     pub(crate) fn give_up_copy(&mut self, slot: usize) -> bool {
-        let Scheduler { running, pool, .. } = self;
-        let page = pool.page();
+        let Scheduler { running, caches, .. } = self;
+        let page = caches.page();
         let Some(s) = running[slot].as_mut().filter(|s| !s.begun && !s.fed.is_multiple_of(page)) else { return false };
-        s.fed -= s.fed % page;
-        s.copy = None;
-        let given = pool.release(&mut s.source).and_then(|()| pool.shrink(&mut s.table, s.fed));
+        // Without the rows of the page, only the floor below it can be continued.
+        s.fed = caches.floor(&s.tables, s.fed - s.fed % page);
+        s.copies = Default::default();
+        let given = caches.release(&mut s.sources).and_then(|()| caches.shrink(&mut s.tables, s.fed));
         debug_assert!(given.is_ok(), "{given:?}");
         true
     }
 
     /// Makes the pages of the next rows of a sequence its own: others may share the page in which it goes on. The
-    /// source of a copy is held until the copy is launched.
+    /// sources of copies are held until the copies are launched.
     pub(crate) fn own(&mut self, slot: usize, rows: usize) -> Result<(), Error> {
-        let Scheduler { running, pool, copies, .. } = self;
+        let Scheduler { running, caches, copies, .. } = self;
         let Some(s) = &mut running[slot] else { return Ok(()) };
         copies.clear();
-        pool.write(&mut s.table, s.fed..s.fed + rows, copies)?;
-        if let Some(copy) = copies.pop() {
-            debug_assert!(s.copy.is_none(), "a sequence goes on in one page");
-            let len = s.source.len() + pool.page();
-            pool.adopt(&mut s.source, &[copy.from], len)?;
-            s.copy = Some(copy);
+        let done = caches.write(&mut s.tables, s.fed..s.fed + rows, copies);
+        for (group, copy) in copies.drain(..) {
+            debug_assert!(s.copies[group].is_none(), "a sequence goes on in one page");
+            caches.hold(&mut s.sources, group, copy)?;
+            s.copies[group] = Some(copy);
         }
-        Ok(())
+        done
     }
 
-    /// Gives back the pages of a sequence, and the source of its copy.
+    /// Gives back the pages of a sequence, and the sources of its copies.
     pub(crate) fn give_back(&mut self, s: &mut Sequence) {
-        s.copy = None;
-        for table in [&mut s.table, &mut s.source] {
-            let released = self.pool.release(table);
+        s.copies = Default::default();
+        for tables in [&mut s.tables, &mut s.sources] {
+            let released = self.caches.release(tables);
             debug_assert!(released.is_ok(), "{released:?}");
         }
     }
 }
 
+/// Tokens of a prompt between checkpoints, so that an edit in a long text computes no more than these anew.
+const EVERY: usize = 2048;
+
 impl Sequence {
     /// Whether it shares pages with other sequences.
     pub fn shares(&self) -> bool {
         !matches!(self.goal, Goal::Logits)
+    }
+
+    /// Whether beginnings of pages are to be copied before its next rows.
+    pub fn has_copies(&self) -> bool {
+        self.copies.iter().any(Option::is_some)
+    }
+
+    /// Notes that another text parts from its prompt at this length.
+    fn part_at(&mut self, len: usize) {
+        if len > self.fed && len <= self.known && !self.parts.contains(&len) {
+            self.parts.push(len);
+        }
     }
 }

@@ -68,7 +68,11 @@ impl Runner {
         let most = compiled.largest();
         let samplers = sampler_words(graph.config.vocab, config.sequences);
         // Sequences may list the same pages.
-        let pages = config.context.div_ceil(config.page.max(1)).saturating_mul(config.sequences);
+        let pages = config
+            .context
+            .div_ceil(config.page.max(1))
+            .saturating_mul(config.sequences)
+            .saturating_mul(graph.config.groups().len());
         let step_words = StepBuffer::max_words(most.rows, pages, samplers);
         let buffer = StepBuffer::try_with_capacity(config.page, most.rows, pages, samplers);
         let buffer = buffer.map_err(|source| Error::NoMemory { what: "the step buffer", source })?;

@@ -9,8 +9,8 @@ use crate::pace::{Pace, Rows};
 use crate::runner::Runner;
 use crate::sequence::{Sequence, Taken};
 use crate::{Error, PlanTimes, Result, clock};
-use inkstone_kvcache::{PageCopy, Pool, PrefixTree};
-use inkstone_tensor::step::SEQS;
+use inkstone_kvcache::{Caches, Copies};
+use inkstone_tensor::step::{GROUPS, SEQS};
 use inkstone_text::Tokenizer;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,13 +22,10 @@ use std::time::{Duration, Instant};
 /// [`admission`](crate::admission) decides which sequences run, [`compose`](crate::compose) what a step computes.
 pub(crate) struct Scheduler {
     pub(crate) runner: Runner,
-    pub(crate) pool: Pool,
-    /// The texts whose keys and values are in pages.
-    pub(crate) tree: PrefixTree,
-    /// The pages of a text that was looked up, kept to reuse the memory.
-    pub(crate) found: Vec<u32>,
+    /// The pages of all layer groups, and the texts whose keys and values are in them.
+    pub(crate) caches: Caches,
     /// The copies that a sequence needs, kept to reuse the memory.
-    pub(crate) copies: Vec<PageCopy>,
+    pub(crate) copies: Copies,
     pub(crate) tokenizer: Arc<Tokenizer>,
     /// The running sequences, by slot of the carry.
     pub(crate) running: Vec<Option<Sequence>>,
@@ -67,7 +64,7 @@ enum Launch {
 
 impl Scheduler {
     pub fn new(loaded: Parts, tokenizer: Arc<Tokenizer>, sequences: usize) -> Scheduler {
-        let Parts { runner, step, pool, tree } = loaded;
+        let Parts { runner, step, caches } = loaded;
         let sequences = sequences.clamp(1, SEQS);
         Scheduler {
             budget: runner.most_rows(),
@@ -80,14 +77,12 @@ impl Scheduler {
             pace: Pace::new(),
             host: HostDraws::default(),
             landed: None,
-            counts: Metrics { pages: pool.capacity(), ..Metrics::default() },
+            counts: Metrics { pages: caches.pool(0).capacity(), ..Metrics::default() },
             closed: None,
-            found: Vec::with_capacity(pool.capacity() + 1),
-            copies: Vec::with_capacity(1),
+            copies: Vec::with_capacity(GROUPS),
             runner,
             step,
-            pool,
-            tree,
+            caches,
             tokenizer,
         }
     }
@@ -163,12 +158,13 @@ impl Scheduler {
                 s.steps += 1;
                 s.flights += 1;
                 s.draws += u64::from(part.gives_token());
-                s.copy = None;
-                let released = self.pool.release(&mut s.source);
+                s.copies = Default::default();
+                let released = self.caches.release(&mut s.sources);
                 debug_assert!(released.is_ok(), "{released:?}");
                 let fed = s.fed;
                 if !part.decode {
                     self.offer(part.slot, fed);
+                    self.set_checkpoints(part.slot, fed - part.rows);
                 }
             }
         }
@@ -232,7 +228,7 @@ impl Scheduler {
             let known = s.tokens.len() - 1;
             if ended {
                 self.free(part.slot);
-            } else if part.gives_token() && known.is_multiple_of(self.pool.page()) {
+            } else if part.gives_token() && known.is_multiple_of(self.caches.page()) {
                 self.offer(part.slot, known);
             }
         }
@@ -275,7 +271,7 @@ impl Scheduler {
             self.counts.ended(reason);
         }
         if s.private {
-            self.tree.forget(&mut self.pool, s.salt);
+            self.caches.forget(s.salt);
         }
     }
 
@@ -295,7 +291,7 @@ impl Scheduler {
                 self.ended(&s);
             }
         }
-        self.tree.clear(&mut self.pool);
+        self.caches.clear();
         if self.closed.is_none() {
             let begun = catch_unwind(AssertUnwindSafe(|| self.runner.begin_anew())).unwrap_or(Err(Error::Panicked));
             self.closed = begun.err().map(|error| Arc::new(Error::Closed(Box::new(error))));
@@ -320,7 +316,7 @@ impl Scheduler {
 
     /// The device, for a caller that runs steps itself while the scheduler is idle.
     pub fn device(&mut self) -> Device<'_> {
-        Device { runner: &mut self.runner, pool: &mut self.pool, tree: &mut self.tree, step: &mut self.step }
+        Device { runner: &mut self.runner, caches: &mut self.caches, step: &mut self.step }
     }
 
     /// Lands the flights of sequences that have ended, and drops their results.
@@ -341,7 +337,11 @@ impl Scheduler {
         Metrics {
             running: self.running.iter().flatten().count(),
             waiting: self.waiting.len(),
-            held_pages: self.pool.capacity() - self.pool.available(),
+            held_pages: self.caches.held(0),
+            windows: std::array::from_fn(|i| match i + 1 < self.caches.groups().len() {
+                true => (self.caches.held(i + 1), self.caches.pool(i + 1).capacity()),
+                false => (0, 0),
+            }),
             ..self.counts
         }
     }
@@ -351,15 +351,13 @@ impl Scheduler {
 pub(crate) struct Parts {
     pub runner: Runner,
     pub step: Step,
-    pub pool: Pool,
-    pub tree: PrefixTree,
+    pub caches: Caches,
 }
 
 /// The parts of a scheduler with which a caller runs steps.
 pub(crate) struct Device<'s> {
     pub runner: &'s mut Runner,
-    pub pool: &'s mut Pool,
-    pub tree: &'s mut PrefixTree,
+    pub caches: &'s mut Caches,
     /// A step to compose.
     pub step: &'s mut Step,
 }

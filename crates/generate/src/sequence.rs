@@ -7,8 +7,10 @@ use crate::question::{IDLE, Scoring};
 use crate::request::CHAIN_WORDS;
 use crate::stops::StopRules;
 use crate::{Cancel, Error, FinishReason, Piece, clock};
-use inkstone_kvcache::{PageCopy, PageTable, Salt};
+use inkstone_kvcache::{PageCopy, Salt, Tables};
+use inkstone_tensor::step::GROUPS;
 use inkstone_text::{Decoder, Tokenizer};
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -80,10 +82,11 @@ pub(crate) struct Sequence {
     pub flights: usize,
     /// The number of these whose results are void, because the draw before them was left to the host.
     pub void: usize,
-    pub table: PageTable,
-    /// A page whose beginning is to be copied into the table, and the page itself, until the copy is launched.
-    pub copy: Option<PageCopy>,
-    pub source: PageTable,
+    pub tables: Tables,
+    /// Of each layer group a page whose beginning is to be copied into the tables, and the page itself, until the copies are
+    /// launched.
+    pub copies: [Option<PageCopy>; GROUPS],
+    pub sources: Tables,
     /// Which sequences it shares pages with.
     pub salt: Salt,
     /// Whether no other sequence has its salt.
@@ -94,6 +97,8 @@ pub(crate) struct Sequence {
     pub counted: bool,
     /// The number of tokens that others can share.
     pub offered: usize,
+    /// Lengths of its prompt at which other texts part from it, where the next one wants a checkpoint.
+    pub parts: Vec<usize>,
     /// The largest number of tokens that it can have.
     pub reach: usize,
     /// The largest number of prompt tokens in each of its steps; the last number applies to all further steps.

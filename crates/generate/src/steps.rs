@@ -11,8 +11,8 @@ use crate::scheduler::Device;
 use crate::sequence::Sampling;
 use crate::traffic::Traffic;
 use crate::{Error, Generator, Options, Result};
-use inkstone_kvcache::PageTable;
-use inkstone_tensor::step::{LAST, LogitWish, Sampler, SeqStep};
+use inkstone_kvcache::{Copies, Tables};
+use inkstone_tensor::step::{GROUPS, LAST, LogitWish, Sampler, SeqStep};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,10 @@ use std::time::{Duration, Instant};
 /// wait until it is dropped.
 pub struct Steps<'g> {
     scheduler: Turn<'g>,
-    tables: Vec<PageTable>,
+    tables: Vec<Tables>,
+    /// A length, and the pages of window groups of all sequences there.
+    mark: Option<(usize, Vec<Tables>)>,
+    copies: Copies,
     /// The largest number of tokens of each sequence.
     room: usize,
     /// The number of tokens of each sequence, without the steps that are under way.
@@ -85,6 +88,8 @@ impl Generator {
         let mut steps = Steps {
             scheduler,
             tables: Vec::new(),
+            mark: None,
+            copies: Copies::with_capacity(GROUPS),
             room,
             len: 0,
             flights: VecDeque::new(),
@@ -106,14 +111,14 @@ impl Steps<'_> {
     /// Assigns slots and pages to the sequences.
     fn begin(&mut self, sequences: usize, order: PageOrder) -> Result<()> {
         self.scheduler.land_all().map_err(|error| self.lost(error))?;
-        let Device { pool, tree, .. } = self.scheduler.device();
-        tree.clear(pool);
-        order.arrange(pool)?;
+        let Device { caches, .. } = self.scheduler.device();
+        caches.clear();
+        caches.pools_mut().iter_mut().try_for_each(|pool| order.arrange(pool))?;
         for slot in 0..sequences {
-            let Device { runner, pool, .. } = self.scheduler.device();
-            let mut table = PageTable::default();
-            let grown = pool.grow(&mut table, self.room);
-            self.tables.push(table);
+            let Device { runner, caches, .. } = self.scheduler.device();
+            let mut tables = Tables::default();
+            let grown = caches.grow(&mut tables, self.room, 0);
+            self.tables.push(tables);
             grown?;
             runner.admit(slot, 0, u64::MAX, &[]).map_err(|error| self.lost(error))?;
         }
@@ -157,22 +162,28 @@ impl Steps<'_> {
             self.truncate(self.len)?;
         }
         let start = Instant::now();
+        self.set_mark()?;
         for slot in 0..self.tables.len() {
-            let mut fed = 0;
-            while fed < tokens {
-                let before = self.len + fed;
-                let rows = self.scheduler.device().runner.most_rows().min(tokens - fed);
-                fed += rows;
-                self.scheduler.device().step.clear();
-                self.push(slot, before, if fed == tokens { Rows::Rest } else { Rows::Chunk }, rows);
-                self.launch()?;
-                self.next[slot] = self.prompt[before + rows - 1];
-                self.land(before + rows)?;
-            }
+            self.feed(slot, self.len, self.len + tokens, Rows::Rest)?;
         }
         let time = start.elapsed();
         self.len += tokens;
         Ok(time)
+    }
+
+    /// Feeds the tokens of the prompt at these positions to a sequence. `last`: the kind of the last rows.
+    fn feed(&mut self, slot: usize, from: usize, to: usize, last: Rows) -> Result<()> {
+        let mut before = from;
+        while before < to {
+            let rows = self.scheduler.device().runner.most_rows().min(to - before);
+            self.scheduler.device().step.clear();
+            self.push(slot, before, if before + rows == to { last } else { Rows::Chunk }, rows)?;
+            self.launch()?;
+            before += rows;
+            self.next[slot] = self.prompt[before - 1];
+            self.land(before)?;
+        }
+        Ok(())
     }
 
     /// Decodes one token for each sequence, in one step. Returns the time from the call to the results. An engine that
@@ -191,7 +202,7 @@ impl Steps<'_> {
             let before = self.len + self.flights.len();
             self.scheduler.device().step.clear();
             for slot in 0..self.tables.len() {
-                self.push(slot, before, Rows::Decode, 1);
+                self.push(slot, before, Rows::Decode, 1)?;
             }
             self.launch()?;
         }
@@ -202,7 +213,15 @@ impl Steps<'_> {
     }
 
     /// Adds the next rows of a sequence that has `before` tokens to the step.
-    fn push(&mut self, slot: usize, before: usize, rows: Rows, count: usize) {
+    fn push(&mut self, slot: usize, before: usize, rows: Rows, count: usize) -> Result<()> {
+        let Device { caches, step, .. } = self.scheduler.device();
+        let tables = &mut self.tables[slot];
+        caches.keep(tables, before)?;
+        caches.grow(tables, self.room, before + count)?;
+        self.copies.clear();
+        caches.write(tables, before..before + count, &mut self.copies)?;
+        self.copies.drain(..).for_each(|(group, copy)| step.copy(group, copy));
+        let groups = caches.groups().len();
         let (draws, by_host) = (rows != Rows::Chunk, self.drawer != Drawer::Device);
         let tokens = match rows {
             Rows::Decode if by_host => &self.next[slot..=slot],
@@ -212,12 +231,13 @@ impl Steps<'_> {
         let part = SeqStep {
             slot,
             tokens,
-            tables: &[self.tables[slot].pages()],
+            tables: &self.tables[slot].pages()[..groups],
             logits: if draws { LogitWish::Last } else { LogitWish::None },
             sampler: (draws && !by_host).then_some(self.sampler.as_slice()),
         };
         let wish = if draws && by_host { Wish::Draw } else { Wish::Nothing };
         self.scheduler.device().step.push(slot as u64, before, rows, wish, &part);
+        Ok(())
     }
 
     /// Launches the composed step.
@@ -271,7 +291,7 @@ impl Steps<'_> {
             let left = self.left[part.slot];
             self.go_on(part.slot, len - usize::from(left))?;
             if left {
-                self.push(part.slot, len - 1, Rows::Decode, 1);
+                self.push(part.slot, len - 1, Rows::Decode, 1)?;
             }
         }
         self.drawer = drawer;
@@ -320,10 +340,47 @@ impl Steps<'_> {
     pub fn truncate(&mut self, len: usize) -> Result<()> {
         self.discard()?;
         let len = len.min(self.len);
+        if self.mark.as_ref().is_none_or(|(mark, _)| *mark != len) && len == self.len {
+            self.set_mark()?;
+        }
+        for slot in 0..self.tables.len() {
+            let floor = self.back(slot, len)?;
+            self.go_on(slot, floor)?;
+            self.feed(slot, floor, len, Rows::Chunk)?;
+        }
         self.next.fill(self.prompt[len.min(self.room - 1)]);
         (0..self.tables.len()).try_for_each(|slot| self.go_on(slot, len))?;
         self.len = len;
         Ok(())
+    }
+
+    /// Keeps the pages of window groups at the present length.
+    fn set_mark(&mut self) -> Result<()> {
+        let Device { caches, .. } = self.scheduler.device();
+        if caches.groups().len() < 2 {
+            return Ok(());
+        }
+        for tables in self.mark.iter_mut().flat_map(|(_, marks)| marks) {
+            caches.release(tables)?;
+        }
+        let marks = self.tables.iter().map(|tables| caches.mark(tables)).collect::<Result<_, _>>()?;
+        self.mark = Some((self.len, marks));
+        Ok(())
+    }
+
+    /// Goes back to the pages of a mark at this length, or to the largest length up to it that the pages allow.
+    fn back(&mut self, slot: usize, len: usize) -> Result<usize> {
+        let Steps { scheduler, tables, mark, .. } = self;
+        let (Device { caches, .. }, tables) = (scheduler.device(), &mut tables[slot]);
+        match mark {
+            Some((mark, marks)) if *mark == len => caches.back(tables, &marks[slot])?,
+            _ => {}
+        }
+        let floor = caches.floor(tables, len);
+        if caches.groups().len() > 1 {
+            caches.shrink(tables, floor)?;
+        }
+        Ok(floor)
     }
 
     fn check_room(&self, tokens: usize) -> Result<()> {
@@ -342,9 +399,9 @@ impl Drop for Steps<'_> {
             // An error has been stored in the scheduler.
             drop(self.discard());
         }
-        let pool = self.scheduler.device().pool;
-        for table in &mut self.tables {
-            let released = pool.release(table);
+        let caches = self.scheduler.device().caches;
+        for tables in self.tables.iter_mut().chain(self.mark.iter_mut().flat_map(|(_, marks)| marks)) {
+            let released = caches.release(tables);
             debug_assert!(released.is_ok(), "{released:?}");
         }
     }

@@ -2,61 +2,78 @@
 //! compare its time with them.
 
 use crate::Result;
+use crate::memory::sum;
 use inkstone_compute::{Plan, Region};
 use inkstone_graph::{Compiled, Wants};
 use inkstone_model::ModelGraph;
 use inkstone_tensor::{Dim, Op, Sizes, Slots};
 
 /// Bytes and multiply-adds of the steps of a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of the weights of the layers, which a step reads once for all rows.
     pub body_bytes: u64,
     /// Bytes of the weights that are read only for rows with logits.
     pub head_bytes: u64,
-    /// Bytes of keys and values per token, which a row reads for each earlier token.
-    pub cache_bytes: u64,
     /// Multiply-adds with weights per row.
     pub body_macs: u64,
     /// Additional multiply-adds with weights per row with logits.
     pub head_macs: u64,
-    /// Multiply-adds per row with the keys and values of one token.
-    pub cache_macs: u64,
+    /// The keys and values that a row reads, by the number of tokens of which it reads them.
+    pub caches: Vec<CacheTraffic>,
+}
+
+/// The keys and values of the layers whose rows see equally many tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheTraffic {
+    /// The most tokens that a row sees, itself included; `u64::MAX` in layers without a window.
+    pub most: u64,
+    /// Bytes of the keys and values of one token.
+    pub bytes: u64,
+    /// Multiply-adds of a row with the keys and values of one token.
+    pub macs: u64,
 }
 
 impl Traffic {
     pub(crate) fn of(graph: &ModelGraph, compiled: &Compiled) -> Result<Traffic> {
         let body = weights(&compiled.step(1, 1, &Wants::CHUNK.kinds())?);
         let all = weights(&compiled.step(1, 1, &Wants::LOGITS.kinds())?);
-        let cache = caches(graph);
         Ok(Traffic {
             body_bytes: body.bytes,
             head_bytes: all.bytes.saturating_sub(body.bytes),
-            cache_bytes: cache.bytes,
             body_macs: body.macs,
             head_macs: all.macs.saturating_sub(body.macs),
-            cache_macs: cache.macs,
+            caches: caches(graph),
         })
     }
 
     /// The least number of bytes that a decode step reads for `sequences` sequences with `tokens` tokens each.
     pub fn decode_bytes(&self, sequences: usize, tokens: usize) -> u64 {
-        let cached = (sequences as u64).saturating_mul(tokens as u64);
-        self.body_bytes.saturating_add(self.head_bytes).saturating_add(cached.saturating_mul(self.cache_bytes))
+        let cached = sum(self.caches.iter().map(|c| c.most.min(tokens as u64).saturating_mul(c.bytes)));
+        sum([self.body_bytes, self.head_bytes, cached.saturating_mul(sequences as u64)])
     }
 
     /// Multiply-adds of a decode step for `sequences` sequences with `tokens` tokens each.
     pub fn decode_macs(&self, sequences: usize, tokens: usize) -> u64 {
-        let row = self.body_macs.saturating_add(self.head_macs);
-        row.saturating_add((tokens as u64).saturating_mul(self.cache_macs)).saturating_mul(sequences as u64)
+        let cached = sum(self.caches.iter().map(|c| c.most.min(tokens as u64).saturating_mul(c.macs)));
+        sum([self.body_macs, self.head_macs, cached]).saturating_mul(sequences as u64)
     }
 
     /// Multiply-adds of a prompt of `tokens` tokens after `before` earlier tokens, with the logits of the last token.
     pub fn prompt_macs(&self, tokens: usize, before: usize) -> u64 {
         let (n, before) = (tokens as u64, before as u64);
-        let seen = n.saturating_mul(before).saturating_add(n.saturating_mul(n + 1) / 2);
-        let products = n.saturating_mul(self.body_macs).saturating_add(self.head_macs);
-        products.saturating_add(seen.saturating_mul(self.cache_macs))
+        let cached = sum(self.caches.iter().map(|c| c.seen(n, before).saturating_mul(c.macs)));
+        sum([n.saturating_mul(self.body_macs), self.head_macs, cached])
+    }
+}
+
+impl CacheTraffic {
+    /// The tokens that `n` rows after `before` earlier ones see, each counted by each row.
+    fn seen(&self, n: u64, before: u64) -> u64 {
+        // The rows that see everything before them, and the rows behind them.
+        let all = self.most.saturating_sub(before).min(n);
+        let triangle = (u128::from(all) * (u128::from(all) + 1) / 2).min(u128::from(u64::MAX)) as u64;
+        sum([all.saturating_mul(before), triangle, (n - all).saturating_mul(self.most)])
     }
 }
 
@@ -66,23 +83,28 @@ struct Read {
     macs: u64,
 }
 
-/// The keys and values of one token that a row reads: in all layers, by all heads.
-fn caches(graph: &ModelGraph) -> Read {
+/// The keys and values that a row reads: in all layers, by all heads.
+fn caches(graph: &ModelGraph) -> Vec<CacheTraffic> {
     let one_place = Sizes { slots: Slots::every_group(1), ..Sizes::default() };
-    let mut read = Read::default();
+    let mut caches: Vec<CacheTraffic> = Vec::new();
     for body in graph.graphs.iter().map(|(_, g)| g.body()) {
-        for node in body.nodes.iter().filter(|n| matches!(n.op, Op::Attend(_))) {
-            let ([q, keys, values, ..], [x]) = (&body.types_of(&node.ins)[..], &body.types_of(&node.outs)[..]) else {
+        for node in &body.nodes {
+            let (Op::Attend(op), ins, outs) = (&node.op, body.types_of(&node.ins), body.types_of(&node.outs)) else {
                 continue;
             };
-            for cache in [keys, values] {
-                read.bytes = read.bytes.saturating_add(cache.bytes(&one_place));
-            }
+            let ([q, keys, values, ..], [x]) = (&ins[..], &outs[..]) else { continue };
+            let most = op.window.map_or(u64::MAX, |window| window.most() as u64);
+            let at = caches.iter().position(|c| c.most == most).unwrap_or_else(|| {
+                caches.push(CacheTraffic { most, ..CacheTraffic::default() });
+                caches.len() - 1
+            });
+            let cache = &mut caches[at];
+            cache.bytes = sum([cache.bytes, keys.bytes(&one_place), values.bytes(&one_place)]);
             // A query times a key, and a weight times a value, for each head.
-            read.macs = read.macs.saturating_add(q.cols.saturating_add(x.cols) as u64);
+            cache.macs = sum([cache.macs, q.cols as u64, x.cols as u64]);
         }
     }
-    read
+    caches
 }
 
 /// The weights that a plan reads completely, each counted once. Tables of which only some rows are read are excluded.
@@ -103,4 +125,30 @@ fn weights(plan: &Plan) -> Read {
         }
     }
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_see_no_more_than_their_window() {
+        for most in [1, 5, 32, u64::MAX] {
+            let cache = CacheTraffic { most, bytes: 3, macs: 2 };
+            let traffic = Traffic { body_bytes: 10, body_macs: 7, caches: vec![cache, cache], ..Traffic::default() };
+            for before in [0, 1, 4, 5, 31, 40] {
+                for n in [1, 2, 6, 50] {
+                    let seen: u64 = (1..=n).map(|i| most.min(before + i)).sum();
+                    assert_eq!(
+                        traffic.prompt_macs(n as usize, before as usize),
+                        7 * n + 4 * seen,
+                        "{most}, {before}, {n}"
+                    );
+                }
+                let seen = most.min(before);
+                assert_eq!(traffic.decode_bytes(3, before as usize), 10 + 3 * 6 * seen);
+                assert_eq!(traffic.decode_macs(3, before as usize), 3 * (7 + 4 * seen));
+            }
+        }
+    }
 }

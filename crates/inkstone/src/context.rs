@@ -3,12 +3,17 @@
 use crate::{Error, ModelOptions, Result};
 use inkstone_generate::Needs;
 use inkstone_model::ModelGraph;
+use inkstone_tensor::ops::Window;
 use inkstone_tensor::step::SEQS;
 
 /// The largest number of threads: more than any machine has, but few enough to start.
 const MAX_THREADS: usize = 1024;
 /// The largest context that can be requested.
 const MAX_CONTEXT: u32 = 1 << 30;
+
+/// The largest window, and the most checkpoints of a sequence, that can be requested.
+const MAX_WINDOW: usize = 1 << 30;
+const MAX_CHECKPOINTS: usize = 1024;
 
 /// The sizes of pages that can be requested.
 const PAGES: std::ops::RangeInclusive<usize> = 16..=1024;
@@ -51,17 +56,23 @@ pub(crate) fn choose(graph: &ModelGraph, options: &ModelOptions, needs: &Needs) 
     };
     let tokens = to_usize(tokens);
     let mut notes: Vec<String> = ended.into_iter().chain(note).collect();
+    let all = tokens.next_multiple_of(options.kv_page).saturating_mul(options.sequences.clamp(1, SEQS));
     let Some(memory) = options.kv_memory else {
         // Pages are committed when they are used, but the address space may also be limited.
-        let all = tokens.next_multiple_of(options.kv_page).saturating_mul(options.sequences.clamp(1, SEQS));
         return Ok(Context { tokens, cache: all.min(to_usize(half.saturating_mul(page))).max(tokens), notes });
     };
-    let (of_page, largest) = (needs.page, needs.page.saturating_mul(most));
-    if memory < of_page || memory > largest {
-        let allowed = format!("{of_page} (a page of {page} tokens) to {largest} (the free memory)");
+    let windows = needs.windows.least((tokens as u64).div_ceil(page));
+    let (of_page, largest) = (needs.page, needs.page.saturating_mul(most).saturating_add(windows));
+    let least = of_page.saturating_add(windows);
+    if memory < least || memory > largest {
+        let allowed = format!("{least} (a page of {page} tokens) to {largest} (the free memory)");
         return Err(Error::Option { option: "kv_memory", value: memory.to_string(), allowed });
     }
-    let cache = to_usize(memory / of_page * page);
+    let mut cache = to_usize((memory - windows) / of_page * page);
+    if windows > 0 {
+        // The rest is for checkpoints.
+        cache = cache.min(all);
+    }
     if cache < tokens {
         notes.push(format!("a context of {cache} tokens, not {tokens}, because the cache has {memory} bytes"));
     }
@@ -88,6 +99,15 @@ pub(crate) fn check(options: &ModelOptions) -> Result<()> {
     let page = options.kv_page;
     if !PAGES.contains(&page) || !page.is_power_of_two() {
         return bad("kv_page", page.to_string(), "a power of two, 16 to 1024".to_owned());
+    }
+    if let Some(Window { size, first }) = options.kv_window
+        && (size == 0 || size > MAX_WINDOW || first >= size)
+    {
+        let allowed = format!("a size of 1 to {MAX_WINDOW}, and fewer first tokens than its size");
+        return bad("kv_window", format!("{size}:{first}"), allowed);
+    }
+    if options.ctx_checkpoints > MAX_CHECKPOINTS {
+        return bad("ctx_checkpoints", options.ctx_checkpoints.to_string(), format!("0 to {MAX_CHECKPOINTS}"));
     }
     match options.ctx {
         Some(ctx) if ctx == 0 || ctx > MAX_CONTEXT => bad("ctx", ctx.to_string(), format!("1 to {MAX_CONTEXT}")),

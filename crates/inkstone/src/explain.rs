@@ -4,7 +4,7 @@ use crate::{Error, Model, Result};
 use inkstone_compute::{Caps, Kernel, Layout, Plan, Region, Registry, Step, WeightSlot, huge_pages};
 use inkstone_generate::{Footprint, Needs};
 use inkstone_graph::{Report, Wants};
-use inkstone_tensor::{DType, Op, Sizes, Slots, Type};
+use inkstone_tensor::{DType, Group, Op, Sizes, Slots, Type};
 
 /// Ops that all engines share: bookkeeping of a few words, and sampling, which has a single definition.
 const SHARED: &[&str] = &["begin_step", "sample", "score", "accept", "advance"];
@@ -32,6 +32,8 @@ pub struct Explanation {
     pub needs: Needs,
     /// The largest step: its rows and logit rows, and the tokens of the cache, which all sequences share.
     pub largest: Sizes,
+    /// The positions that the caches of each layer group keep. `largest` and `sizes` have the places of each group.
+    pub groups: Vec<Group>,
     /// The tokens and logits of a step, and the tokens in the caches.
     pub sizes: Sizes,
     /// The plan itself.
@@ -123,6 +125,7 @@ impl Model {
             memory: self.generator().footprint(),
             needs: self.generator().needs().clone(),
             largest: most,
+            groups: self.graph().config.groups(),
             steps: steps(&plan, &sizes, self.engine().registry(), &engine),
             report: compiled.report_of(&plan, &wants.kinds()),
             whole_report: compiled.report().clone(),

@@ -19,6 +19,7 @@ pub(crate) fn load(
     (config.sequences, config.queue, config.chunk) = (options.sequences, options.queue, options.chunk);
     (config.page, config.prefix, config.defaults) = (options.kv_page, options.prefix, options.defaults);
     config.without_fusions.clone_from(&options.without_fusions);
+    (config.checkpoints, config.cache_bytes) = (options.ctx_checkpoints, options.kv_memory.unwrap_or(0));
 
     let auto = options.engine == Engines::AUTO;
     let engine_options = engine_options(options);

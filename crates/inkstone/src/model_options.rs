@@ -2,6 +2,7 @@ use inkstone_compute::Accuracy;
 use inkstone_generate::Defaults;
 use inkstone_kvcache::Format;
 use inkstone_tensor::Progress;
+use inkstone_tensor::ops::Window;
 use std::sync::Arc;
 
 /// Options for opening a model.
@@ -40,6 +41,12 @@ pub struct ModelOptions {
     /// Bytes of the cache, which all sequences share; `None`: a context for each sequence, but at most half of the free
     /// memory. A context that does not fit is shortened, with a note.
     pub kv_memory: Option<u64>,
+    /// A window for layers that would see more: a token sees itself, the tokens before it up to this size, and the first
+    /// tokens. The cache then grows by 4 bytes per token. It changes results; most models are not trained for it.
+    pub kv_window: Option<Window>,
+    /// In models with windows, the number of checkpoints for each sequence: lengths of texts from which other texts can go on. 0:
+    /// none. They change no result.
+    pub ctx_checkpoints: usize,
     /// Whether sequences share the pages of equal beginnings and find them again later.
     pub prefix: bool,
     /// Whether weights in the mapped file are used in place. By default they are copied to memory in the layouts of the
@@ -74,6 +81,8 @@ impl Default for ModelOptions {
             kv_type: Format::default(),
             kv_page: 32,
             kv_memory: None,
+            kv_window: None,
+            ctx_checkpoints: 8,
             prefix: true,
             mmap: false,
             sequences: 8,
@@ -129,6 +138,10 @@ setters! {
     kv_page: usize => kv_page;
     /// Sets [`ModelOptions::kv_memory`](#structfield.kv_memory).
     kv_memory: u64 => Some(kv_memory);
+    /// Sets [`ModelOptions::kv_window`](#structfield.kv_window).
+    kv_window: Window => Some(kv_window);
+    /// Sets [`ModelOptions::ctx_checkpoints`](#structfield.ctx_checkpoints).
+    ctx_checkpoints: usize => ctx_checkpoints;
     /// Sets [`ModelOptions::prefix`](#structfield.prefix).
     prefix: bool => prefix;
     /// Sets [`ModelOptions::mmap`](#structfield.mmap).

@@ -56,7 +56,8 @@ fn kernels(plan: &PlanTimes) -> Vec<KernelProfile> {
 }
 
 /// The bytes of a step over all runs. They are a linear function of the sizes, so the sums of the sizes are sufficient:
-/// evaluating the function on them includes the constant once, and each further run adds it again.
+/// evaluating the function on them includes the constant once, and each further run adds it again. The bytes that attention
+/// with a window reads have a limit, so they are an upper bound.
 fn bytes(step: &Step, runs: &Runs) -> u64 {
     let types = |write| step.args.iter().filter(move |a| a.write == write).map(|a| a.ty);
     let (ins, outs): (Vec<Type>, Vec<Type>) = (types(false).collect(), types(true).collect());

@@ -102,6 +102,18 @@ pub enum Error {
         /// Pages of the pool.
         pages: usize,
     },
+    /// The layer groups are not allowed.
+    #[error(
+        "{groups} layer groups, the first of which keeps {first}: allowed are 1 to {most}, the first with all positions"
+    )]
+    Groups {
+        /// Their number.
+        groups: usize,
+        /// The positions that the first one keeps.
+        first: &'static str,
+        /// The most groups.
+        most: usize,
+    },
     /// The prefix tree belongs to another pool.
     #[error("a prefix tree of {nodes} cache pages, with a pool that is not its own")]
     OtherPool {
@@ -114,7 +126,9 @@ impl Error {
     /// The kind of the error: how a program reacts to it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::UnknownFormat { .. } | Error::PageSize { .. } | Error::TooSmall { .. } => ErrorKind::InvalidRequest,
+            Error::UnknownFormat { .. } | Error::PageSize { .. } | Error::TooSmall { .. } | Error::Groups { .. } => {
+                ErrorKind::InvalidRequest
+            }
             Error::NoMemory { .. } => ErrorKind::OutOfMemory,
             Error::NoPages { .. } => ErrorKind::Busy,
             Error::NotHeld { .. }

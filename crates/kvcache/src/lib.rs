@@ -16,6 +16,7 @@
 //! # Ok::<(), inkstone_kvcache::Error>(())
 //! ```
 
+mod caches;
 mod error;
 mod format;
 mod pool;
@@ -23,9 +24,10 @@ mod salt;
 mod table;
 mod tree;
 
+pub use caches::{Caches, Copies, Found};
 pub use error::Error;
 pub use format::{FORMATS, Format};
 pub use pool::{MAX_PAGE, Pool};
 pub use salt::{Salt, Salts};
-pub use table::{PageCopy, PageTable};
+pub use table::{GONE, PageCopy, PageTable, Tables};
 pub use tree::{Hit, Partial, PrefixTree, Stats};

@@ -55,19 +55,12 @@ impl Layer<'_, '_> {
         Ok([part("attn_q", q)?, part("attn_k", k)?, part("attn_v", v)?])
     }
 
-    /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, which are in a layer group, followed by
-    /// the output matrix.
+    /// Grouped-query attention (arXiv 2305.13245) over the caches of the layer, followed by the output matrix.
     #[track_caller]
-    pub fn attention(
-        &self,
-        group: usize,
-        [q, k, v]: [Value; 3],
-        rows: Value,
-        kv: KvFormats,
-        bias: Bias,
-    ) -> Result<Value> {
+    pub fn attention(&self, [q, k, v]: [Value; 3], rows: Value, kv: KvFormats, bias: Bias) -> Result<Value> {
         let Layer { t, c, .. } = *self;
-        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: 1.0 / (c.head_dim as f64).sqrt() };
+        let (group, window) = (c.group(self.index), c.window(self.index));
+        let attend = Attend { heads: c.heads, kv_heads: c.kv_heads, scale: c.scale, window };
         let cache = |name, dtype, dim| t.cache(&self.name(name), group, dtype, c.kv_heads, dim);
         let k = t.kv_write(cache("k", kv.keys, c.head_dim), k, rows)?;
         let v = t.kv_write(cache("v", kv.values, c.value_dim), v, rows)?;
@@ -77,10 +70,10 @@ impl Layer<'_, '_> {
         self.dense("attn_output", c.width, bias, y)
     }
 
-    /// `down(silu(gate(x)) * up(x))` (Shazeer 2020, arXiv 2002.05202).
+    /// `down(activation(gate(x)) * up(x))` (Shazeer 2020, arXiv 2002.05202).
     #[track_caller]
-    pub fn gated_mlp(&self, x: Value) -> Result<Value> {
-        let gate = self.t.silu(self.dense("ffn_gate", self.c.ffn, Bias::Any, x)?)?;
+    pub fn gated_mlp(&self, activation: impl FnOnce(Value) -> Result<Value>, x: Value) -> Result<Value> {
+        let gate = activation(self.dense("ffn_gate", self.c.ffn, Bias::Any, x)?)?;
         let up = self.dense("ffn_up", self.c.ffn, Bias::Any, x)?;
         self.dense("ffn_down", self.c.width, Bias::Any, self.t.mul(gate, up)?)
     }

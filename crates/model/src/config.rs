@@ -1,17 +1,18 @@
 //! The configuration of a decoder-only transformer, from the metadata of its file.
 
-use crate::Error;
 use crate::fields::Fields;
 use crate::positions::Positions;
+use crate::{Error, RopeConfig};
 use inkstone_gguf::{Metadata, Value};
-use inkstone_tensor::WeightSource;
+use inkstone_tensor::ops::Window;
+use inkstone_tensor::{Group, WeightSource};
 
 /// The largest number of layers. The largest models have under 200.
 const LAYERS: u64 = 1024;
 /// The largest number of values in a head. The largest heads have under 1,000.
 const HEAD: u64 = 1 << 16;
 /// The largest value of all other counts.
-const MANY: u64 = 1 << 31;
+pub(crate) const MANY: u64 = 1 << 31;
 
 /// The tensor with a row for each token.
 pub(crate) const EMBEDDING: &str = "token_embd.weight";
@@ -60,9 +61,42 @@ pub struct Config {
     pub eps: f32,
     /// The encoding of positions.
     pub positions: Positions,
+    /// The factor of the scores of attention.
+    pub scale: f64,
+    /// The size of the sliding window of each layer; `None` for a layer that sees all earlier positions. Empty if no layer
+    /// has one.
+    pub windows: Vec<Option<usize>>,
+    /// The rotation in layers with a window, if it differs from `positions`.
+    pub window_rope: Option<RopeConfig>,
+    /// A window for layers that would see more, chosen by the user: it saves memory, and changes results.
+    pub kv_window: Option<Window>,
 }
 
 impl Config {
+    /// The layer groups: all positions, then each window that layers have.
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups = vec![Group::Full];
+        for group in (0..self.layers).filter_map(|layer| self.window(layer).map(Group::Window)) {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+
+    /// The window of a layer; `None` if it sees all earlier positions. A layer that would see more than `kv_window` has that one.
+    pub fn window(&self, layer: usize) -> Option<Window> {
+        let trained = self.windows.get(layer).copied().flatten();
+        let narrowed = self.kv_window.filter(|window| trained.is_none_or(|size| size > window.size));
+        narrowed.or(trained.map(|size| Window { size, first: 0 }))
+    }
+
+    /// The layer group of the caches of a layer.
+    pub fn group(&self, layer: usize) -> usize {
+        let own = self.window(layer).map_or(Group::Full, Group::Window);
+        self.groups().iter().position(|group| *group == own).unwrap_or(0)
+    }
+
     /// Reads the keys that decoder-only transformers share. `eps` and `positions` select the keys of the norms and
     /// positions.
     pub(crate) fn read(
@@ -102,6 +136,10 @@ impl Config {
             context: f.needed("context_length", 1..=MANY, "the trained context")?,
             eps,
             positions: positions(&f, source, head_dim)?,
+            scale: 1.0 / (head_dim as f64).sqrt(),
+            windows: Vec::new(),
+            window_rope: None,
+            kv_window: None,
         })
     }
 }

@@ -53,6 +53,22 @@ pub enum Error {
     /// The file contains only metadata.
     #[error("the file has no tensors: it can be shown and can tokenize, but not run")]
     NoTensors,
+    /// Its layers have too many different windows.
+    #[error("layers with {groups} kinds of windows, one of them none: {most} are supported")]
+    Groups {
+        /// Kinds of layers, by what their caches keep.
+        groups: usize,
+        /// The supported number.
+        most: usize,
+    },
+    /// Attention over caches that keep less than it sees.
+    #[error("attention ({op}) sees more than layer group {group} keeps")]
+    Sees {
+        /// Its attributes.
+        op: String,
+        /// The group.
+        group: usize,
+    },
     /// A metadata value has the wrong type.
     #[error(transparent)]
     Metadata(#[from] inkstone_gguf::Error),
@@ -73,6 +89,8 @@ impl Error {
             | Error::MissingKey { .. }
             | Error::BadValue { .. }
             | Error::Factors { .. }
+            | Error::Groups { .. }
+            | Error::Sees { .. }
             | Error::NoTensors => ErrorKind::Unsupported,
             Error::Metadata(error) => error.kind(),
             Error::Graph(error) => error.kind(),

@@ -25,6 +25,7 @@ mod model_graph;
 mod positions;
 mod rope;
 mod select;
+mod windows;
 
 pub use config::Config;
 pub use error::Error;

@@ -6,8 +6,10 @@ use crate::select::select;
 use crate::{Config, Error};
 use inkstone_gguf::Gguf;
 use inkstone_graph::{Graph, Kind, Source, copies};
-use inkstone_tensor::ops::HISTORY;
-use inkstone_tensor::{DType, Dim, Sizes, Slots, SourceError, Type, WeightSource};
+use inkstone_tensor::op::OpDef;
+use inkstone_tensor::ops::{HISTORY, Window};
+use inkstone_tensor::step::GROUPS;
+use inkstone_tensor::{DType, Dim, Group, Op, Sizes, Slots, SourceError, Type, WeightSource};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,6 +47,14 @@ impl ModelGraph {
     /// # Errors
     /// The architecture is unknown, or a key or tensor is missing or invalid.
     pub fn open(file: Arc<Gguf>, kv: KvFormats) -> Result<ModelGraph, Error> {
+        ModelGraph::open_with_window(file, kv, None)
+    }
+
+    /// The same with a window in all layers that would see more ([`Config::kv_window`](crate::Config)).
+    ///
+    /// # Errors
+    /// Like [`ModelGraph::open`], and more windows than there are layer groups.
+    pub fn open_with_window(file: Arc<Gguf>, kv: KvFormats, window: Option<Window>) -> Result<ModelGraph, Error> {
         const KEY: &str = "general.architecture";
         let name = file.metadata().str(KEY)?;
         let arch = ARCHS.iter().find(|a| Some(a.name) == name).ok_or_else(|| Error::UnknownArchitecture {
@@ -54,7 +64,12 @@ impl ModelGraph {
         if file.tensors().is_empty() {
             return Err(Error::NoTensors);
         }
-        let config = (arch.config)(file.metadata(), &*file)?;
+        let mut config = (arch.config)(file.metadata(), &*file)?;
+        config.kv_window = window;
+        let groups = config.groups().len();
+        if groups > GROUPS {
+            return Err(Error::Groups { groups, most: GROUPS });
+        }
         ModelGraph::trace(arch, config, file, kv)
     }
 
@@ -66,6 +81,7 @@ impl ModelGraph {
             (Kind::SELECT_SCORED, select(config.vocab, true)?),
         ];
         graphs.push((Kind::COPY, copies(&graphs)?));
+        graphs.iter().try_for_each(|(_, graph)| check_windows(&config.groups(), graph))?;
         Ok(ModelGraph { config, graphs, weights, kv })
     }
 
@@ -78,8 +94,10 @@ impl ModelGraph {
     /// name, unless it is the one that is replaced.
     ///
     /// # Errors
-    /// The graph has a paged state that can't be copied; nothing is replaced.
+    /// The graph has a paged state that can't be copied, or attention that sees more than its layer group keeps; nothing is
+    /// replaced.
     pub fn set_graph(&mut self, kind: Kind, graph: Graph) -> Result<(), Error> {
+        check_windows(&self.config.groups(), &graph)?;
         let others = self.graphs.iter().filter(|(k, _)| ![kind, Kind::COPY].contains(k));
         let mut graphs: Vec<(Kind, Graph)> = others.cloned().collect();
         graphs.push((kind, graph));
@@ -108,6 +126,26 @@ impl ModelGraph {
     }
 }
 
+/// Checks that attention sees no more than the layer group of its caches keeps.
+fn check_windows(groups: &[Group], graph: &Graph) -> Result<(), Error> {
+    let body = graph.body();
+    for node in &body.nodes {
+        let Op::Attend(op) = &node.op else { continue };
+        let group = node.ins.get(1).map_or(0, |cache| body.ty(*cache).rows.group());
+        let fits = match groups.get(group) {
+            Some(Group::Full) => true,
+            Some(Group::Window(kept)) => {
+                op.window.is_some_and(|seen| seen.size <= kept.size && seen.first <= kept.first)
+            }
+            None => false,
+        };
+        if !fits {
+            return Err(Error::Sees { op: op.attributes(), group });
+        }
+    }
+    Ok(())
+}
+
 /// Caches of one token.
 const ONE_PLACE: Sizes = Sizes { rows: 0, logit_rows: 0, slots: Slots::every_group(1) };
 
@@ -125,4 +163,40 @@ pub(crate) fn weight_f32(source: &dyn WeightSource, name: &str) -> Result<Vec<f3
     values.try_reserve_exact(words.len()).map_err(|_| SourceError { tensor: name.to_owned(), reason: reason() })?;
     values.extend(words.iter().map(|b| f32::from_le_bytes(*b)));
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkstone_graph::{Port, Tracer};
+    use inkstone_tensor::NoWeights;
+    use inkstone_tensor::ops::Attend;
+    use inkstone_tensor::step::ROWS;
+
+    /// Attention with a window over caches of a layer group.
+    fn attends(window: Option<Window>, group: usize) -> Graph {
+        let t = Tracer::new("body", &NoWeights);
+        let rows = t.input(Port::ROWS, ROWS);
+        let x = t.input(Port::HIDDEN, Type::f32(Dim::Rows, 8));
+        let [k, v] = ["k", "v"].map(|name| t.kv_write(t.cache(name, group, DType::F32, 1, 8), x, rows).unwrap());
+        let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, window };
+        t.output(Port::LOGITS, t.attend(x, &k, &v, rows, attend).unwrap());
+        t.keep(k);
+        t.keep(v);
+        t.finish().unwrap()
+    }
+
+    #[test]
+    fn attention_that_sees_more_than_its_group_keeps_is_refused() {
+        let groups = [Group::Full, Group::Window(Window { size: 8, first: 2 })];
+        let check = |window, group| check_windows(&groups, &attends(window, group)).map_err(|error| error.to_string());
+        let window = |size, first| Some(Window { size, first });
+        for (window, group) in [(None, 0), (window(99, 9), 0), (window(8, 2), 1), (window(1, 0), 1)] {
+            assert_eq!(check(window, group), Ok(()), "{window:?} in {group}");
+        }
+        for (window, group) in [(None, 1), (window(9, 2), 1), (window(8, 3), 1), (window(8, 2), 2)] {
+            let error = check(window, group).unwrap_err();
+            assert!(error.contains(&format!("layer group {group}")), "{error}");
+        }
+    }
 }

@@ -75,9 +75,22 @@ pub(crate) fn rope(c: &Config, source: &dyn WeightSource, pairs: Pairs) -> Resul
             pairs: turning,
         });
     }
-    let (frequencies, magnitude) = rope.frequencies(factors.as_deref());
+    turns(c, "rope.freq_base", &rope, factors.as_deref(), pairs)
+}
+
+/// The op that rotates queries and keys in layers with a window.
+pub(crate) fn window_rope(c: &Config, pairs: Pairs) -> Result<Rope, Error> {
+    let Some(rope) = &c.window_rope else {
+        return Ok(Rope { head_dim: c.head_dim, frequencies: [].into(), magnitude: 1.0, pairs });
+    };
+    turns(c, "rope.freq_base_swa", rope, None, pairs)
+}
+
+/// The op of a rotation, whose base has the key `name`.
+fn turns(c: &Config, name: &str, rope: &RopeConfig, factors: Option<&[f32]>, pairs: Pairs) -> Result<Rope, Error> {
+    let (frequencies, magnitude) = rope.frequencies(factors);
     if !frequencies.iter().all(|f| f.is_finite()) || !magnitude.is_finite() {
-        let (key, value) = (format!("{}.rope.freq_base", c.arch), rope.base.to_string());
+        let (key, value) = (format!("{}.{name}", c.arch), rope.base.to_string());
         return Err(Error::BadValue { key, value, allowed: "a base with finite frequencies under the scaling".into() });
     }
     Ok(Rope { head_dim: c.head_dim, frequencies: frequencies.into(), magnitude, pairs })

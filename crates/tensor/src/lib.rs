@@ -20,6 +20,7 @@ pub mod cache;
 mod custom;
 mod dtype;
 mod error_kind;
+mod group;
 mod hash;
 pub mod math;
 pub mod op;
@@ -28,14 +29,17 @@ pub mod sampling;
 mod shape;
 mod source;
 pub mod step;
+mod visible;
 
 pub use array::{Array, NoMemory};
 pub use custom::CustomOp;
 pub use dtype::{DTYPES, DType, DTypeInfo, Decode, Encode};
 pub use error_kind::ErrorKind;
+pub use group::{Group, RESERVE};
 pub use hash::fnv1a;
 pub use op::{Op, forbid_eval};
 pub use shape::{Dim, Sizes, Slots, Type};
 pub use source::{
     NoProgress, NoWeights, Progress, Resident, SharedBytes, SourceError, WeightBytes, WeightInfo, WeightSource,
 };
+pub use visible::Visible;

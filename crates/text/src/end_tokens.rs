@@ -36,9 +36,19 @@ pub(crate) const END_TEXTS: &[&str] = &[
 /// In formats with the first two texts, the third one ends a message within a turn.
 const NOT_AN_END: &[[&str; 3]] = &[["<|return|>", "<|call|>", "<|end|>"], ["<|flush|>", "<|calls|>", "<|end|>"]];
 
-/// Texts that also occur in plain text (`</s>` is HTML). They are end tokens only if their type in the file is not
-/// normal.
-const MARKUP: &[&str] = &["</s>"];
+/// Texts that are also a tag of HTML, with the tag that opens it. Such a text is an end token if it is a control token in the
+/// file, or if the opening one is and the text is not normal (Phi-3). In Gemma both are tags, and user-defined.
+const MARKUP: &[[&str; 2]] = &[["<s>", "</s>"]];
+
+/// Whether a closing tag is an end token.
+fn ends(vocab: &Vocab, open: &str, close: u32) -> bool {
+    let opens = vocab.find(open.as_bytes()).and_then(|id| vocab.kind(id)) == Some(TokenKind::Control);
+    match vocab.kind(close) {
+        Some(TokenKind::Control) => true,
+        Some(TokenKind::Normal) => false,
+        _ => opens,
+    }
+}
 
 /// The ids of the texts in the table. Each of them becomes a control token, because plain text must not produce it. The
 /// second result is the number of tokens that were not control tokens before.
@@ -47,7 +57,9 @@ pub(crate) fn find(vocab: &mut Vocab) -> (Vec<u32>, usize) {
     let mut changed = 0;
     for text in END_TEXTS {
         let Some(id) = vocab.find(text.as_bytes()) else { continue };
-        if MARKUP.contains(text) && vocab.kind(id) == Some(TokenKind::Normal) {
+        if let Some([open, _]) = MARKUP.iter().find(|[_, close]| close == text)
+            && !ends(vocab, open, id)
+        {
             continue;
         }
         if vocab.kind(id) != Some(TokenKind::Control) {

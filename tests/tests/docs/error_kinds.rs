@@ -206,6 +206,7 @@ fn of_kvcache() -> Rows {
         UnknownFormat { name, known } => InvalidRequest;
         PageSize { tokens, most } => InvalidRequest;
         TooSmall { tokens, page } => InvalidRequest;
+        Groups { groups, first, most } => InvalidRequest;
         NoMemory { pages } => OutOfMemory;
         NoPages { wanted, free, capacity } => Busy;
         NotHeld { page } => Engine;
@@ -227,6 +228,8 @@ fn of_model() -> Rows {
         BadValue { key, value, allowed } => Unsupported;
         Factors { tensor, found, pairs } => Unsupported;
         NoTensors => Unsupported;
+        Groups { groups, most } => Unsupported;
+        Sees { op, group } => Unsupported;
         Metadata(missing_file()) => NotFound;
         Graph(graph::Error::EmptyStep) => Engine;
         Source(unread()) => Engine;

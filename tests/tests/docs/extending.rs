@@ -59,6 +59,7 @@ fn existing() -> BTreeMap<&'static str, Vec<String>> {
         ("A fusion", owned(inkstone::graph::fusions().collect())),
         ("A block format", formats.map(|i| i.name.to_lowercase()).collect()),
         ("A format of keys and values", owned(kvcache::FORMATS.iter().map(|f| f.name).collect())),
+        ("A layer group", owned(vec!["window"])),
         ("A section of a step", sections.collect()),
         ("A port", variants("crates/compute/src/plan.rs", "What")),
         ("A kind of graph", variants("crates/graph/src/kind.rs", "Part")),

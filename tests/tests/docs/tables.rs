@@ -14,6 +14,7 @@ const MODELS: &[(&str, &str)] = &[
     ("qwen2", "Qwen2, Qwen2.5, DeepSeek-R1-Distill-Qwen"),
     ("qwen3", "Qwen3 without experts"),
     ("gpt2", "GPT-2"),
+    ("gemma3", "Gemma 3 (text), 270M to 27B"),
 ];
 
 /// Formats that a file can have and engines compute with, by kind.

@@ -7,8 +7,8 @@ use inkstone_tests::tiny::{BOS, Tiny};
 use inkstone_tests::{on_engines, oracle};
 
 /// Architectures with rotary positions and without.
-const ROTARY: &[&str] = &["qwen2", "qwen3"];
-const ALL: &[&str] = &["qwen2", "qwen3", "gpt2"];
+const ROTARY: &[&str] = &["qwen2", "qwen3", "gemma3"];
+const ALL: &[&str] = &["qwen2", "qwen3", "gpt2", "gemma3"];
 /// Positions that the GPT-2 of the golden data has learned, and that it was trained with.
 const LEARNED: usize = 128;
 
@@ -123,6 +123,7 @@ fn b05_the_epsilon_of_norms_has_the_key_of_the_norm() {
         ("qwen2", "qwen2.attention.layer_norm_rms_epsilon", "qwen2.attention.layer_norm_epsilon"),
         ("qwen3", "qwen3.attention.layer_norm_rms_epsilon", "qwen3.attention.layer_norm_epsilon"),
         ("gpt2", "gpt2.attention.layer_norm_epsilon", "gpt2.attention.layer_norm_rms_epsilon"),
+        ("gemma3", "gemma3.attention.layer_norm_rms_epsilon", "gemma3.attention.layer_norm_epsilon"),
     ] {
         for value in [0.0f32, -1e-5, f32::NAN, f32::INFINITY] {
             refuses(&sound(arch).set(key, value), &[&format!("{key} is {value}"), "a finite number above 0"]);
@@ -144,6 +145,33 @@ fn b05_rope_keys_are_read_under_the_name_of_the_architecture() {
     }
     // A model that does not turn has no such keys.
     runs(&sound("gpt2").set("gpt2.rope.freq_base", f32::NAN));
+}
+
+#[test]
+fn b05_windows_and_their_rotations_are_checked() {
+    let gemma = |key: &str, value: Value| sound("gemma3").set(&format!("gemma3.{key}"), value);
+    let refused = |key: &str, value: Value, parts: &[&str]| {
+        let parts: Vec<&str> = [key].iter().chain(parts).copied().collect();
+        refuses(&gemma(key, value), &parts);
+    };
+    let (size, pattern) = ("attention.sliding_window", "attention.sliding_window_pattern");
+    refused(size, (1u64 << 32).into(), &["is 4294967296", "0 to 2147483648"]);
+    refused(size, "32".into(), &["string"]);
+    refused(pattern, 0u32.into(), &["is 0", "1 to"]);
+    refused(pattern, vec![true].into(), &["an array of 1", "one bool for each of 2 layers"]);
+    refused(pattern, vec![true; 3].into(), &["an array of 3"]);
+    refused(pattern, vec![1u32, 0].into(), &["bool"]);
+    for base in [0.0f32, -1.0, f32::NAN, f32::INFINITY] {
+        refused("rope.freq_base_swa", base.into(), &[&format!("is {base}"), "a finite number above 0"]);
+    }
+    for cap in ["attn_logit_softcapping", "final_logit_softcapping"] {
+        refused(cap, 30.0f32.into(), &["soft caps are not yet", "is 30"]);
+        refused(cap, f32::NAN.into(), &["is NaN"]);
+        runs(&gemma(cap, 0.0f32.into()));
+    }
+    [0u32, 1, 1 << 31].into_iter().for_each(|tokens| runs(&gemma(size, tokens.into())));
+    [1u32.into(), vec![false, true].into()].into_iter().for_each(|layers: Value| runs(&gemma(pattern, layers)));
+    runs(&sound("gemma3").without(&format!("gemma3.{size}")).without("gemma3.rope.freq_base_swa"));
 }
 
 on_engines! {

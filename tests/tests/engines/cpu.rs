@@ -9,8 +9,8 @@ use inkstone_tests::{Subject, assert_same_bits, assets, encoded, relative_l2, wi
 use std::sync::Arc;
 
 /// Floats, blocks of 32 and K-quants.
-fn subjects() -> [Subject; 3] {
-    [Subject::arch("llama"), Subject::story_q8_0(), Subject::story_q4_k_m()]
+fn subjects() -> [Subject; 4] {
+    [Subject::arch("llama"), Subject::arch("gemma3-8l"), Subject::story_q8_0(), Subject::story_q4_k_m()]
 }
 
 /// The engine on one instruction set, by name.

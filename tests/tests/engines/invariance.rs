@@ -7,9 +7,9 @@ use inkstone_tests::{Subject, assert_same_bits, on_engines};
 /// Two layers, four query heads, two KV heads.
 const MODEL: &str = "llama";
 
-/// A model of each architecture.
-fn subjects() -> [Subject; 4] {
-    [MODEL, "qwen2", "qwen3", "gpt2"].map(Subject::arch)
+/// A model of each architecture, of one with windows also with a layer without.
+fn subjects() -> [Subject; 6] {
+    [MODEL, "qwen2", "qwen3", "gpt2", "gemma3", "gemma3-8l"].map(Subject::arch)
 }
 
 /// Models of quantised weights, which are larger.

@@ -1,5 +1,6 @@
 //! Keys and values that are found, copied, given up or restored: a text has the bits of a run that computes everything.
 
+use inkstone::tensor::ops::Window;
 use inkstone::{Model, ModelOptions, Options, Reply, Request};
 use inkstone_engine_cpu::Set;
 use inkstone_tests::{Subject, on_engines};
@@ -8,26 +9,41 @@ use inkstone_tests::{Subject, on_engines};
 struct Case {
     subject: Subject,
     format: &'static str,
+    /// A window for layers that would see more.
+    window: Option<Window>,
     cold: Model,
 }
 
 impl Case {
     fn all(engine: &str) -> Vec<Case> {
-        let mut subjects = vec![(Subject::arch("llama"), "f32"), (Subject::arch("qwen3"), "f16")];
+        let narrow = Some(Window { size: 20, first: 3 });
+        let archs =
+            [("llama", "f32", None), ("qwen3", "f16", None), ("gemma3-8l", "f32", None), ("llama", "f16", narrow)];
+        let archs = archs.map(|(arch, format, window)| (Subject::arch(arch), format, window));
+        let mut subjects = Vec::from(archs);
         if engine != "reference" {
-            subjects.push((Subject::story_q4_k_m(), "f16"));
+            subjects.push((Subject::story_q4_k_m(), "f16", None));
+        }
+        // On drivers that compute on the CPU it would take long.
+        if !["reference", "wgpu"].contains(&engine) {
+            // Two windows: most layers see 32 tokens, the others 40.
+            subjects.push((Subject::arch("gemma3-8l"), "f16", Some(Window { size: 40, first: 4 })));
         }
         let cold = if engine == "ahead" { "cpu" } else { engine };
         let options = ModelOptions::default().ctx(100).sequences(1).prefix(false).threads(1);
-        let case = |(subject, format): (Subject, _)| {
+        let case = |(subject, format, window): (Subject, _, _)| {
+            let mut options = options.clone();
+            options.kv_window = window;
             let cold = subject.open(cold, format, &options);
-            Case { subject, format, cold }
+            Case { subject, format, window, cold }
         };
         subjects.into_iter().map(case).collect()
     }
 
     fn open(&self, engine: &str, options: &ModelOptions) -> Model {
-        self.subject.open(engine, self.format, options)
+        let mut options = options.clone();
+        options.kv_window = self.window;
+        self.subject.open(engine, self.format, &options)
     }
 
     /// Checks a reply to a prompt.

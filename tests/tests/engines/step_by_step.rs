@@ -35,7 +35,7 @@ fn dissolved() -> ModelOptions {
 #[test]
 fn every_step_is_within_the_bound_of_its_kernel() {
     observe("observed", |options| options);
-    let archs = ["llama", "qwen2", "qwen3", "gpt2"].map(Subject::arch);
+    let archs = ["llama", "qwen2", "qwen3", "gpt2", "gemma3", "gemma3-8l"].map(Subject::arch);
     for subject in archs.into_iter().chain([Subject::story_q8_0(), Subject::story_q4_k_m()]) {
         for (what, options) in [("fused", ModelOptions::default()), ("dissolved", dissolved())] {
             run(&subject, "observed", &options).unwrap_or_else(|e| panic!("{}, {what}: {e}", subject.name));

@@ -28,18 +28,24 @@ fn check(engine: &str, name: &str) {
     let folder = oracle("archs").join(name);
     let case: Case = json(&folder.join("case.json"));
     for run in case.runs {
-        let options = ModelOptions::default().engine(engine).ctx(run.ctx).kv_type(Format::named("f32").unwrap());
-        let model = Model::open_with(folder.join("model.gguf"), &options).unwrap();
-        let logits = model.logits(&case.ids[..run.tokens], None).unwrap();
+        let model = |page| {
+            let options = ModelOptions::default().engine(engine).ctx(run.ctx).kv_page(page);
+            Model::open_with(folder.join("model.gguf"), &options.kv_type(Format::named("f32").unwrap())).unwrap()
+        };
+        let models = [16, 32].map(model);
+        let logits = models[0].logits(&case.ids[..run.tokens], None).unwrap();
         let vocab = logits.len() / run.tokens;
         let found = &logits[run.rows[0] * vocab..run.rows[1] * vocab];
         let distance = relative_l2(found, &read_npy(&folder.join(&run.file)));
         println!("{engine}, {name} {}: {distance:.1e}", run.file);
         assert!(distance <= tolerance(engine), "{engine}, {name} {}: {distance:e}", run.file);
-        // Any chunking gives the same bits.
-        for chunk in [1, 7, 64] {
-            let chunked = model.logits(&case.ids[..run.tokens], Some(chunk)).unwrap();
-            assert_same_bits(&chunked, &logits, &format!("{engine}, {name}, {chunk} tokens a step"));
+        // Any chunking gives the same bits, on pages of any size. Windows of 32 begin at all places of chunks and pages.
+        for (model, page) in models.iter().zip([16, 32]) {
+            for chunk in [Some(1), Some(7), Some(31), Some(32), Some(33), Some(64), None] {
+                let chunked = model.logits(&case.ids[..run.tokens], chunk).unwrap();
+                let what = format!("{engine}, {name}, {chunk:?} tokens a step, pages of {page}");
+                assert_same_bits(&chunked, &logits, &what);
+            }
         }
     }
 }
@@ -63,4 +69,6 @@ cases! {
     qwen2 "qwen2";
     qwen3 "qwen3";
     gpt2 "gpt2";
+    gemma3 "gemma3";
+    gemma3_8l "gemma3-8l";
 }

@@ -4,4 +4,5 @@
 mod archs;
 mod models;
 mod perplexity;
+mod real;
 mod story;

@@ -6,7 +6,6 @@ mod report;
 mod results;
 mod sections;
 mod session;
-mod watch;
 
 use std::path::Path;
 use std::process::ExitCode;

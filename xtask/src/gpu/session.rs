@@ -11,8 +11,8 @@ use super::TINY;
 use super::bundle::{self, CARD, XTASK};
 use super::results::{self, Line, Results, Run};
 use super::sections::{self, Program, SECTIONS, Section, TOTAL_SECONDS};
-use super::watch;
 use crate::error::Error;
+use crate::watch;
 
 /// The programs, and the files of a measurement.
 struct Session<'a> {

@@ -193,6 +193,7 @@ mod tests {
             ("llama-3.2-1b q6_k", 1022),
             ("llama-3.2-1b q4_0", 771),
             ("qwen2.5-0.5b q4_k_m", 398),
+            ("gemma-3-1b q8_0", 1069),
         ] {
             let options = parse(name).unwrap();
             let tensors = options.shape.tensors();

@@ -2,7 +2,7 @@
 
 use inkstone_gguf::Metadata;
 
-use super::vocabulary::{LLAMA_3, QWEN_2, TINYLLAMA, Vocabulary};
+use super::vocabulary::{GEMMA_3, LLAMA_3, QWEN_2, TINYLLAMA, Vocabulary};
 
 /// The shape of a model, in values unless another unit is said.
 pub struct Shape {
@@ -24,6 +24,10 @@ pub struct Shape {
     pub tied: bool,
     pub qkv_biases: bool,
     pub head_norms: bool,
+    /// Norms behind attention and the feed-forward part.
+    pub post_norms: bool,
+    /// The tokens of a sliding window, which some layers have.
+    pub window: Option<u32>,
     pub vocabulary: &'static Vocabulary,
 }
 
@@ -44,6 +48,8 @@ pub const SHAPES: &[Shape] = &[
         tied: true,
         qkv_biases: false,
         head_norms: false,
+        post_norms: false,
+        window: None,
         vocabulary: &LLAMA_3,
     },
     Shape {
@@ -62,6 +68,8 @@ pub const SHAPES: &[Shape] = &[
         tied: true,
         qkv_biases: true,
         head_norms: false,
+        post_norms: false,
+        window: None,
         vocabulary: &QWEN_2,
     },
     Shape {
@@ -80,6 +88,8 @@ pub const SHAPES: &[Shape] = &[
         tied: true,
         qkv_biases: false,
         head_norms: true,
+        post_norms: false,
+        window: None,
         vocabulary: &QWEN_2,
     },
     Shape {
@@ -98,6 +108,8 @@ pub const SHAPES: &[Shape] = &[
         tied: false,
         qkv_biases: false,
         head_norms: false,
+        post_norms: false,
+        window: None,
         vocabulary: &TINYLLAMA,
     },
     Shape {
@@ -116,7 +128,29 @@ pub const SHAPES: &[Shape] = &[
         tied: false,
         qkv_biases: false,
         head_norms: false,
+        post_norms: false,
+        window: None,
         vocabulary: &LLAMA_3,
+    },
+    Shape {
+        name: "gemma-3-1b",
+        architecture: "gemma3",
+        layers: 26,
+        width: 1152,
+        hidden: 6912,
+        heads: 4,
+        kv_heads: 1,
+        head_dim: 256,
+        context: 32_768,
+        rope_base: 1_000_000.0,
+        rope_factor: None,
+        norm_epsilon: 1e-6,
+        tied: true,
+        qkv_biases: false,
+        head_norms: true,
+        post_norms: true,
+        window: Some(512),
+        vocabulary: &GEMMA_3,
     },
     // Of no published model: for checks that take seconds.
     Shape {
@@ -135,6 +169,8 @@ pub const SHAPES: &[Shape] = &[
         tied: true,
         qkv_biases: false,
         head_norms: false,
+        post_norms: false,
+        window: None,
         vocabulary: &TINYLLAMA,
     },
 ];
@@ -187,10 +223,12 @@ impl Shape {
             (self.head_norms, "attn_q_norm.weight", norm(self.head_dim)),
             (self.head_norms, "attn_k_norm.weight", norm(self.head_dim)),
             (true, "attn_output.weight", matrix(queries, self.width)),
+            (self.post_norms, "post_attention_norm.weight", norm(self.width)),
             (true, "ffn_norm.weight", norm(self.width)),
             (true, "ffn_gate.weight", matrix(self.width, self.hidden)),
             (true, "ffn_up.weight", matrix(self.width, self.hidden)),
             (true, "ffn_down.weight", (Role::Down, self.hidden, self.width)),
+            (self.post_norms, "post_ffw_norm.weight", norm(self.width)),
         ];
         for layer in 0..self.layers {
             for (_, name, (role, cols, rows)) in parts.iter().filter(|part| part.0) {
@@ -222,6 +260,9 @@ impl Shape {
         own("attention.value_length", self.head_dim as u32);
         own("rope.dimension_count", self.head_dim as u32);
         own("vocab_size", self.vocabulary.tokens() as u32);
+        if let Some(window) = self.window {
+            own("attention.sliding_window", window);
+        }
         let mut own = |key: &str, value: f32| metadata.insert(&format!("{}.{key}", self.architecture), value);
         own("rope.freq_base", self.rope_base);
         own("attention.layer_norm_rms_epsilon", self.norm_epsilon);

@@ -22,8 +22,8 @@ pub struct Vocabulary {
 enum Kind {
     /// Byte-level BPE: the name of the pre-tokenizer, and how many merges at most; a token may have several.
     Bpe { pre: &'static str, merges: usize },
-    /// SentencePiece's BPE: scores instead of merges.
-    Spm,
+    /// SentencePiece's BPE: scores instead of merges; whether a text gets a space before it.
+    Spm { space_prefix: bool },
 }
 
 // Types of tokens in a file.
@@ -64,13 +64,25 @@ pub const QWEN_2: Vocabulary = Vocabulary {
 };
 
 pub const TINYLLAMA: Vocabulary = Vocabulary {
-    kind: Kind::Spm,
+    kind: Kind::Spm { space_prefix: true },
     grown: 31_714,
-    specials: &["<unk>", "<s>", "</s>"],
+    specials: &[UNKNOWN_TEXT, "<s>", "</s>"],
     fillers: (0, "", UNUSED),
     bos: Some(1),
     eos: 2,
 };
+
+pub const GEMMA_3: Vocabulary = Vocabulary {
+    kind: Kind::Spm { space_prefix: false },
+    grown: 261_854,
+    specials: &["<pad>", "<eos>", "<bos>", UNKNOWN_TEXT, "<mask>", "<start_of_turn>", "<end_of_turn>"],
+    fillers: (0, "", UNUSED),
+    bos: Some(2),
+    eos: 1,
+};
+
+/// The special token of characters without a token.
+const UNKNOWN_TEXT: &str = "<unk>";
 
 /// Letters about as often as English has them.
 const LETTERS: &[u8] = b"eeeeeeettttttaaaaaoooooiiiiinnnnnsssshhhhrrrrdddllluuccmmwffgypbvkjxqz";
@@ -85,7 +97,7 @@ impl Vocabulary {
     pub fn tokens(&self) -> usize {
         let single = match self.kind {
             Kind::Bpe { .. } => 256,
-            Kind::Spm => 256 + ALPHABET.len(),
+            Kind::Spm { .. } => 256 + ALPHABET.len(),
         };
         single + self.grown + self.specials.len() + self.fillers.0
     }
@@ -94,7 +106,7 @@ impl Vocabulary {
     pub fn describe(&self, seed: u64, metadata: &mut Metadata) {
         match self.kind {
             Kind::Bpe { pre, merges } => self.describe_bpe(pre, merges, seed, metadata),
-            Kind::Spm => self.describe_spm(seed, metadata),
+            Kind::Spm { space_prefix } => self.describe_spm(space_prefix, seed, metadata),
         }
         if let Some(bos) = self.bos {
             metadata.insert("tokenizer.ggml.bos_token_id", bos);
@@ -120,7 +132,7 @@ impl Vocabulary {
         metadata.insert("tokenizer.ggml.merges", merges_of(&tokens, merges));
     }
 
-    fn describe_spm(&self, seed: u64, metadata: &mut Metadata) {
+    fn describe_spm(&self, space_prefix: bool, seed: u64, metadata: &mut Metadata) {
         let single: Vec<Token> = ALPHABET.iter().map(|b| Token { text: vec![*b], left: 0 }).collect();
         let mut grown = grow(single, self.grown, false, seed);
         // As in the real files, single letters come last.
@@ -134,11 +146,15 @@ impl Vocabulary {
         let mut scores = vec![0.0f32; before];
         scores.extend((0..grown.len()).map(|i| -(i as f32)));
         metadata.insert("tokenizer.ggml.scores", scores);
-        let mut types = vec![UNKNOWN, CONTROL, CONTROL];
+        let unknown = |text: &&str| **text == *UNKNOWN_TEXT;
+        let mut types: Vec<i32> =
+            self.specials.iter().map(|text| if unknown(text) { UNKNOWN } else { CONTROL }).collect();
         types.resize(before, BYTE);
         types.resize(self.tokens(), NORMAL);
         metadata.insert("tokenizer.ggml.token_type", types);
-        metadata.insert("tokenizer.ggml.unknown_token_id", 0u32);
+        let unknown = self.specials.iter().position(unknown).unwrap_or(0);
+        metadata.insert("tokenizer.ggml.unknown_token_id", unknown as u32);
+        metadata.insert("tokenizer.ggml.add_space_prefix", space_prefix);
     }
 }
 
@@ -265,7 +281,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_real_files() {
-        for (vocabulary, size) in [(&LLAMA_3, 128_256), (&QWEN_2, 151_936), (&TINYLLAMA, 32_000)] {
+        for (vocabulary, size) in [(&LLAMA_3, 128_256), (&QWEN_2, 151_936), (&TINYLLAMA, 32_000), (&GEMMA_3, 262_144)] {
             assert_eq!(vocabulary.tokens(), size);
             let metadata = described(vocabulary);
             let tokens = texts(&metadata, "tokenizer.ggml.tokens");

@@ -26,6 +26,7 @@ const BITS: &[&str] =
 /// Kernels take three minutes to compile where the driver has none of them in its cache.
 const SLOW_BITS: &[&str] = &[
     "wgpu::kernels_compute",
+    "fusion::wgpu::fusing_changes_no_bit",
     "invariance::wgpu::every_split_gives_the_same_bits_on_quantised_weights",
     "invariance::wgpu::a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights",
 ];

@@ -2,7 +2,9 @@
 
 use super::context::Context;
 use super::outcome::{Outcome, Verdict};
-use super::tools::{CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, RUSTFMT, Tool, VULKAN, is_present};
+use super::tools::{
+    CARGO_DENY, CARGO_FUZZ, CLIPPY, CXX, GIT, NEXTEST, PYTHON, REAL, RUSTFMT, Tool, VULKAN, is_present,
+};
 use super::{devices, package, pages, readme};
 use crate::error::Error;
 use crate::files::files_below;
@@ -111,7 +113,7 @@ pub static STAGES: &[Stage] = &[
     Stage {
         name: "test",
         what: "the tests of each crate, with all features: unit, oracle, conformance, command line",
-        needs: &[],
+        needs: &[&REAL],
         cases: packages,
         run: |c, package| {
             // The workspace is built as a whole. Otherwise the features of dependencies would differ between packages, and each
@@ -129,7 +131,7 @@ pub static STAGES: &[Stage] = &[
     Stage {
         name: "no-eval",
         what: "the CPU engine agrees with golden data where definitions panic: it computes without them",
-        needs: &[],
+        needs: &[&REAL],
         cases: once,
         run: |c, _| {
             // The same command line as in stage `test`, so that nothing is built again.

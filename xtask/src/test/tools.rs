@@ -14,10 +14,12 @@ pub struct Tool {
     /// Whether it comes from servers that not every machine reaches: if it can't be installed, a note says which stage did not
     /// run.
     pub may_be_absent: bool,
+    /// Whether its stages also run without it: tests that need it then pass, with a line.
+    optional: bool,
 }
 
 /// The fields that most tools share.
-const TOOL: Tool = Tool { name: "", probe: "", install: None, may_be_absent: false };
+const TOOL: Tool = Tool { name: "", probe: "", install: None, may_be_absent: false, optional: false };
 
 pub static RUSTFMT: Tool =
     Tool { name: "rustfmt", probe: "cargo fmt --version", install: Some("rustup component add rustfmt"), ..TOOL };
@@ -48,6 +50,15 @@ pub static VULKAN: Tool = Tool {
     probe: "cargo xtask vulkan swiftshader --env",
     install: Some("cargo xtask vulkan --setup"),
     may_be_absent: true,
+    ..TOOL
+};
+/// A file in the target folder, 240 MB. Its installer says if the registry can't be reached, and succeeds.
+pub static REAL: Tool = Tool {
+    name: "the real model",
+    probe: "cargo xtask real --path",
+    install: Some("cargo xtask real"),
+    optional: true,
+    ..TOOL
 };
 /// Not needed: cargo test does its work where it is absent.
 pub static NEXTEST: Tool = Tool { name: "cargo-nextest", probe: "cargo nextest --version", install: None, ..TOOL };
@@ -56,7 +67,7 @@ pub fn is_present(context: &Context, tool: &Tool) -> bool {
     context.program(tool.probe).stdout().is_ok()
 }
 
-/// The tools that these stages need and that are not there, each once.
+/// The tools that these stages use and that are not there, each once.
 pub fn missing(context: &Context, stages: &[&Stage]) -> Vec<&'static Tool> {
     let mut missing: Vec<&Tool> = Vec::new();
     for &tool in stages.iter().flat_map(|stage| stage.needs) {
@@ -67,8 +78,9 @@ pub fn missing(context: &Context, stages: &[&Stage]) -> Vec<&'static Tool> {
     missing
 }
 
+/// The first tool without which the stage does not run.
 pub fn first_missing(context: &Context, stage: &Stage) -> Option<&'static Tool> {
-    missing(context, &[stage]).first().copied()
+    stage.needs.iter().copied().find(|tool| !tool.optional && !is_present(context, tool))
 }
 
 /// The program of an install line. Cargo installs tools in the target folder.

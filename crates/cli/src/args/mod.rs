@@ -272,6 +272,8 @@ mod tests {
 
     #[test]
     fn e01_values_outside_their_range_are_refused_with_value_and_range() {
+        const WINDOW: &str =
+            "allowed: a whole number from 1 to 1073741824, or two, such as 512:4, the second below the first";
         let cases: &[(&[&str], &str)] = &[
             (&["--temperature", "-1"], "--temperature \"-1\": allowed: 0 or above (0: the most probable token)"),
             (&["--temperature", "NaN"], "--temperature \"NaN\": allowed: 0 or above (0: the most probable token)"),
@@ -321,10 +323,22 @@ mod tests {
                 &["--kv-memory", "-1"],
                 "--kv-memory \"-1\": allowed: a whole number from 0 to 18446744073709551615, also with K, M or G, such as 1500M",
             ),
+            (&["--kv-window", "0"], WINDOW),
+            (&["--kv-window", "5:6"], WINDOW),
+            (&["--kv-window", "5:5"], WINDOW),
+            (&["--kv-window", "1e3"], WINDOW),
+            (&["--kv-window", "8:"], WINDOW),
+            (&["--kv-window", ""], WINDOW),
+            (&["--kv-window", "1073741825"], WINDOW),
+            (&["--ctx-checkpoints", "1025"], "--ctx-checkpoints \"1025\": allowed: a whole number from 0 to 1024"),
             (&["--no-prefix=maybe"], "--no-prefix \"maybe\": allowed: 1, true, yes, on; 0, false, no, off"),
         ];
         for (arguments, wanted) in cases {
-            assert_eq!(refusal(&[&["run"], *arguments].concat()), *wanted, "{arguments:?}");
+            let wanted = match *wanted {
+                WINDOW => format!("--kv-window {:?}: {WINDOW}", arguments[1]),
+                wanted => wanted.to_owned(),
+            };
+            assert_eq!(refusal(&[&["run"], *arguments].concat()), wanted, "{arguments:?}");
         }
     }
 
@@ -334,7 +348,8 @@ mod tests {
             "--temperature 0 --top-k 0 --top-p 1 --typical-p 1 --min-p 0 --repeat-penalty 1 --frequency-penalty -2",
             "--max-tokens 0 --ctx 0 --threads 0 --seed -1 --top-k -1 --repeat-last-n -1 --budget 0 --min-tokens 0",
             "--max-tokens -2 --threads -1 --repeat-last-n 0 --budget 17179869183G --no-repeat-ngram 0 --ban 0,4294967295",
-            "--kv-page 16 --kv-memory 0 --no-prefix",
+            "--kv-page 16 --kv-memory 0 --kv-window 1 --ctx-checkpoints 0 --no-prefix",
+            "--kv-window 1073741824:1073741823 --ctx-checkpoints 1024",
             "--kv-page 1024 --kv-memory 1G --no-prefix=no",
             "--max-tokens -1 --ctx 2 --threads 1 --seed 18446744073709551615 --logprobs 0 --presence-penalty 2",
         ];

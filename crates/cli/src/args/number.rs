@@ -1,5 +1,7 @@
 //! Strict parsers of numbers: counts have only digits, without surrounding characters; no overflow, no NaN.
 
+use inkstone::tensor::ops::Window;
+
 /// Parses a whole number of a range.
 pub(super) fn whole<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
@@ -52,6 +54,18 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     digits(number)
         .and_then(|n| n.checked_mul(1 << shift))
         .ok_or_else(|| format!("allowed: a whole number from 0 to {}, also with K, M or G, such as 1500M", u64::MAX))
+}
+
+/// A window: its size, and perhaps its first tokens, fewer than its size.
+pub(super) fn window(text: &str) -> Result<Window, String> {
+    const MOST: u64 = 1 << 30;
+    let (size, first) = text.split_once(':').map_or((text, None), |(size, first)| (size, Some(first)));
+    let size: Option<usize> = whole(1, MOST)(size).ok();
+    let first: Option<usize> = first.map_or(Some(0), |first| whole(0, MOST)(first).ok());
+    let window = size.zip(first).map(|(size, first)| Window { size, first });
+    window.filter(|window| window.first < window.size).ok_or_else(|| {
+        format!("allowed: a whole number from 1 to {MOST}, or two, such as 512:4, the second below the first")
+    })
 }
 
 /// The size of a page in tokens.

@@ -5,6 +5,7 @@ use super::table::figure;
 use crate::args::ModelSource;
 use crate::{output, terminal};
 use inkstone::compute::huge_pages;
+use inkstone::tensor::ops::Window;
 use inkstone::{Model, Piece, SessionStream, Stream, TokenScore, generate};
 use std::io::{self, Write};
 
@@ -143,6 +144,11 @@ pub(super) fn describe(model: &Model, source: &ModelSource) {
     let (memory, time) = (model.generator().footprint(), model.generator().load_time().as_secs_f64());
     let huge = huge_pages().map_or(String::new(), |bytes| format!(", {} in huge pages", figure(bytes as f64, "B")));
     terminal::note(&format!("weights: {} loaded in {time:.3} s{huge}", figure(memory.weights as f64, "B")));
+    if let Some(Window { size, first }) = model.graph().config.kv_window {
+        terminal::note(&format!(
+            "cache: layers see at most the last {size} tokens and the first {first} (--kv-window)"
+        ));
+    }
     if memory.streamed > 0 {
         let [locked, streamed] = [memory.locked, memory.streamed].map(|bytes| figure(bytes as f64, "B"));
         terminal::note(&format!("weights: {locked} locked in memory, {streamed} read from the file in every step"));

@@ -2,7 +2,7 @@
 
 use inkstone_tensor::ops::{
     Attend, By, Columns, Embed, Expr, GatherRows, HISTORY, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope,
-    Sample, Score, Term,
+    Sample, Score, Term, Window,
 };
 use inkstone_tensor::sampling::{Chain, Stage, TokenBias};
 use inkstone_tensor::step::{RECORDS, ROWS};
@@ -70,14 +70,15 @@ const MATRICES: [(usize, usize); 11] =
 const VECTORS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 /// Tokens in a vocabulary.
 const VOCABULARY: usize = 17;
-/// Expressions: residual, gates, a sum of three.
-const EXPRESSIONS: [&[Term]; 6] = [
+/// Expressions: residual, gates, a sum of three, a constant factor.
+const EXPRESSIONS: [&[Term]; 7] = [
     &[Term::In(0), Term::In(1), Term::Add],
     &[Term::In(0), Term::Silu, Term::In(1), Term::Mul],
     &[Term::In(0), Term::Gelu],
     &[Term::In(0), Term::Gelu, Term::In(1), Term::Mul],
     &[Term::In(0), Term::In(0), Term::Mul],
     &[Term::In(0), Term::In(1), Term::In(2), Term::Add, Term::Add],
+    &[Term::In(0), Term::Constant(0.1), Term::Mul],
 ];
 /// Heads side by side, values in a head.
 const HEADS: [(usize, usize); 5] = [(3, 1), (2, 5), (4, 24), (2, 64), (3, 129)];
@@ -90,6 +91,8 @@ const ROPES: [(usize, usize, usize); 5] = [(1, 2, 1), (3, 6, 3), (2, 64, 32), (4
 /// Query heads, KV heads, values of a key and of a value.
 const ATTENTIONS: [(usize, usize, usize, usize); 5] =
     [(1, 1, 5, 3), (4, 2, 24, 24), (3, 1, 64, 80), (2, 2, 16, 65), (8, 2, 32, 32)];
+/// A window of each of them.
+const WINDOWS: [(usize, usize); 5] = [(1, 0), (200, 3), (2048, 0), (65, 64), (3000, 1)];
 
 /// The dtypes of weights.
 fn decodable() -> impl Iterator<Item = DType> {
@@ -210,14 +213,21 @@ fn attends() -> Vec<Case> {
     let fits = |cols: usize, d: &DType| cols.is_multiple_of(d.block()) && !matches!(d, DType::Q8_A | DType::Q8_B);
     let mut cases = Vec::new();
     for (i, (heads, kv_heads, key, value)) in ATTENTIONS.into_iter().enumerate() {
+        let mut case = |keys, values, window| {
+            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt(), window };
+            let caches = [keys, values].map(Operand::Values);
+            let operands = [x(heads * key), caches[0], caches[1], Operand::Rows(VOCABULARY)];
+            cases.push(Case::new(attend, ROWS_OF_STEPS[i % 4], &operands));
+        };
         for dtype in encodable().filter(|d| fits(kv_heads * key, d) && fits(kv_heads * value, d)) {
-            let attend = Attend { heads, kv_heads, scale: 1.0 / (key as f64).sqrt() };
             let [apart, values] = [key, value].map(|dim| Type::cache(i % 2, dtype, kv_heads, dim));
             let one = Type::new(dtype, Dim::Slots { group: i % 2, heads: 1 }, kv_heads * key).state();
             for keys in std::iter::once(apart).chain((one != apart).then_some(one)) {
-                let caches = [keys, values].map(Operand::Values);
-                let operands = [x(heads * key), caches[0], caches[1], Operand::Rows(VOCABULARY)];
-                cases.push(Case::new(attend, ROWS_OF_STEPS[i % 4], &operands));
+                case(keys, values, None);
+            }
+            if [DType::F32, DType::F16].contains(&dtype) {
+                let (size, first) = WINDOWS[i];
+                case(apart, values, Some(Window { size, first }));
             }
         }
     }

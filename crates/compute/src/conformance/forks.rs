@@ -120,7 +120,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     c.step(HistoryWrite, &[history, rows], &[])?;
     let rounded = [s.keys, s.values].map(rounding).into_iter().fold(c.tolerance, f64::max);
     let states = if c.tolerance > 0.0 { rounded } else { 0.0 };
-    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 1.0 / (s.dim as f64).sqrt() };
+    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 1.0 / (s.dim as f64).sqrt(), window: None };
     for (cache, into) in caches.chunks_exact(2).zip(attended) {
         c.step(attend, &[k, cache[0], cache[1], rows], &[into])?;
     }

@@ -30,6 +30,7 @@ pub mod speed;
 mod stepwise;
 mod unseen;
 mod values;
+mod windows;
 
 pub use chosen::{chosen, equal_bits};
 pub use delayed::{Call, Counts, Delayed, Fault};
@@ -97,6 +98,8 @@ fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     results.extend(queue::results(engine));
     results.push(bad_plans::run(engine));
     results.extend(unseen::run(engine));
+    let windows = windows::all().enumerate().filter(|(_, window)| op(&windows::op(Some(*window))));
+    results.extend(windows.map(|window| windows::run(engine, window)));
     results.push(histories::run(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
     results.extend(forks::SCENES.iter().map(|scene| forks::run(engine, scene)));

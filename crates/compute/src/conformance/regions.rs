@@ -6,7 +6,9 @@ use super::cases::{Case, Operand};
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Layout};
 use inkstone_tensor::body::{Body, Node, Region, ValueId};
-use inkstone_tensor::ops::{Attend, Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term};
+use inkstone_tensor::ops::{
+    Attend, Expr, KvWrite, LayerNorm, Linear, Map, Pairs, Quantize, RmsNorm, Rope, Term, Window,
+};
 use inkstone_tensor::{DType, Dim, Op, Sizes, Type};
 use std::sync::Arc;
 
@@ -122,9 +124,20 @@ pub(super) fn all() -> Vec<Case> {
             ]
         });
         let caches = [DType::F32, DType::F16, DType::Q8_0].into_iter();
-        let attends = caches.flat_map(move |d| [attend(rows, d, false, 2), attend(rows, d, true, 2)]);
+        let attends = caches.flat_map(move |d| [attend(rows, d, false, 2, None), attend(rows, d, true, 2, None)]);
+        let window = Some(Window { size: 70, first: 3 });
+        let windows = [false, true].map(|norms| attend(rows, DType::F16, norms, 2, window));
         // So many tiles that several are claimed at once.
-        products.chain([norm_quantize(rows, COLS)]).chain(attends).chain([attend(rows, DType::F16, false, 8)])
+        let many = attend(rows, DType::F16, false, 8, None);
+        let encoded = PRODUCTS.into_iter().filter_map(move |(dtype, to)| Some(quantize_linear(rows, dtype, to?)));
+        let maps = [false, true].map(|bias| norm_map(rows, bias));
+        products
+            .chain([norm_quantize(rows, COLS)])
+            .chain(encoded)
+            .chain(maps)
+            .chain(attends)
+            .chain(windows)
+            .chain([many])
     };
     let mut cases: Vec<Case> = ROWS_OF_STEPS.into_iter().flat_map(of_rows).collect();
     // Where nothing is encoded, the two forms of some regions are one.
@@ -148,6 +161,35 @@ pub(super) fn norm_quantize(rows: usize, cols: Cols) -> Case {
     let x = normed(&mut s, cols);
     let encoded = encode(&mut s, x, Some(DType::Q8_A));
     s.region("norm_quantize", rows, &[encoded])
+}
+
+/// A norm, with a bias or without, and the residual as the first or the second operand of the sum.
+fn norm_map(rows: usize, bias: bool) -> Case {
+    let mut s = Sketch::default();
+    let (x, w) = (s.values(DType::F32, COLS.x), s.weight(DType::F32, 1, COLS.x));
+    let normed = match bias {
+        true => {
+            let bias = s.weight(DType::F32, 1, COLS.x);
+            s.node(LayerNorm { eps: 1e-5 }, &[x, w, bias])
+        }
+        false => s.node(RmsNorm { eps: 1e-5 }, &[x, w]),
+    };
+    let residual = s.values(DType::F32, COLS.x);
+    let operands = if bias { [normed, residual] } else { [residual, normed] };
+    let y = s.node(Map(Expr::new(&ADD)), &operands);
+    s.region("norm_map", rows, &[y])
+}
+
+/// Two products of activations that the region encodes.
+fn quantize_linear(rows: usize, dtype: DType, to: DType) -> Case {
+    let mut s = Sketch::default();
+    let x = s.values(DType::F32, COLS.x);
+    let x = encode(&mut s, x, Some(to));
+    let outs = [COLS.outs[0], 16].map(|n| {
+        let w = s.weight(dtype, n, COLS.x);
+        s.node(Linear, &[x, w])
+    });
+    s.region("quantize_linear", rows, &outs)
 }
 
 pub(super) fn norm_linear(rows: usize, dtype: DType, to: Option<DType>, cols: Cols) -> Case {
@@ -215,13 +257,19 @@ pub(super) fn linear_map(rows: usize, dtype: DType, to: Option<DType>, encodes: 
 }
 
 /// Two query heads for each head of keys and values. One head is not a whole block of a cache format with blocks.
-fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize) -> Case {
+fn attend(rows: usize, cache: DType, norms: bool, kv_heads: usize, window: Option<Window>) -> Case {
     let dim = if cache.block() > 1 { 16 } else { 24 };
-    attend_of(rows, cache, norms, [2 * kv_heads, kv_heads, dim])
+    attend_of(rows, cache, norms, [2 * kv_heads, kv_heads, dim], window)
 }
 
 /// With so many query heads, heads of keys and values, and values of a head. All values of a head except four are rotated.
-pub(super) fn attend_of(rows: usize, cache: DType, norms: bool, [queries, kv_heads, dim]: [usize; 3]) -> Case {
+pub(super) fn attend_of(
+    rows: usize,
+    cache: DType,
+    norms: bool,
+    [queries, kv_heads, dim]: [usize; 3],
+    window: Option<Window>,
+) -> Case {
     let mut s = Sketch::default();
     let heads = |s: &mut Sketch, n: usize| {
         let x = s.values(DType::F32, n * dim);
@@ -236,7 +284,7 @@ pub(super) fn attend_of(rows: usize, cache: DType, norms: bool, [queries, kv_hea
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
     let [q, k] = normed.map(|x| s.node(rope.clone(), &[x, positions]));
     let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, positions]));
-    let attend = Attend { heads: queries, kv_heads, scale: 0.25 };
+    let attend = Attend { heads: queries, kv_heads, scale: 0.25, window };
     let x = s.node(attend, &[q, keys, values, positions]);
     s.region(if norms { "norm_rope_attend" } else { "rope_attend" }, rows, &[x, keys, values])
 }

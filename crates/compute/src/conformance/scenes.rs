@@ -284,7 +284,7 @@ fn compose(mut c: Composer, s: &Scene, random: &mut Random) -> Result<Compositio
     c.step(KvWrite, &[k_cache, k, rows], &[])?;
     c.step(KvWrite, &[v_cache, v, rows], &[])?;
     let scale = 1.0 / (s.key_dim as f64).sqrt();
-    let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale };
+    let attend = Attend { heads: s.heads, kv_heads: s.kv_heads, scale, window: None };
     c.step(attend, &[x, k_cache, v_cache, rows], &[attended])?;
     if s.pages == Layouts::Groups {
         let [keys, values] = caches(1);

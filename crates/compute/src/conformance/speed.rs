@@ -151,7 +151,7 @@ fn cases() -> Vec<Case> {
         let gate = Op::from(Map(Expr::new(&[Term::In(0), Term::Silu, Term::In(1), Term::Mul])));
         cases.push(Case::new(gate, rows, &[x(k), x(k)]));
         let cache = Operand::Values(Type::cache(0, DType::F16, 2, 64));
-        let attend = Attend { heads: 8, kv_heads: 2, scale: 0.125 };
+        let attend = Attend { heads: 8, kv_heads: 2, scale: 0.125, window: None };
         cases.push(Case::new(attend, rows.min(8), &[x(512), cache, cache, Operand::Rows(17)]));
     }
     cases

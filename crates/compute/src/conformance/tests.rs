@@ -2,7 +2,7 @@ use super::*;
 use crate::{Bindings, EngineOptions, Exec, Executable, Pattern, Plan, Reference, ReferenceKernel, Result};
 use inkstone_tensor::Array;
 use inkstone_tensor::op::Arrays;
-use inkstone_tensor::ops::{By, Columns, Embed, RmsNorm};
+use inkstone_tensor::ops::{Attend, By, Columns, Embed, RmsNorm, Window};
 use inkstone_tensor::sampling::{Chain, ChainRef, Stage, StageRef};
 use inkstone_tensor::step::record::Record;
 use inkstone_tensor::step::{NONE, PageCopy, StepView};
@@ -125,7 +125,7 @@ fn a_swapped_cache_is_found() {
         if ins[1].cols() == ins[2].cols() { op.eval(step, ins) } else { panic!("of other widths") }
     });
     let attends = cases::all().into_iter().filter(|c| c.op.name() == "attend").count();
-    assert_eq!(report.failed().count(), scenes::SCENES.len() + forks::SCENES.len() + attends);
+    assert_eq!(report.failed().count(), scenes::SCENES.len() + forks::SCENES.len() + attends + windows::all().count());
 }
 
 #[test]
@@ -228,6 +228,65 @@ fn tolerances_go_by_the_name_of_the_numerics() {
     assert_eq!(tolerance(Numerics("unheard")), OTHERWISE);
 }
 
+/// A kernel of attention with the window that `other` makes of the right one.
+fn attends_with(op: &Op, step: &StepView, ins: Arrays, other: fn(&Attend, Window) -> Option<Window>) -> Arrays {
+    let Op::Attend(attend) = op else { panic!("{op}") };
+    let window = attend.window.and_then(|window| other(attend, window));
+    Op::from(Attend { window, ..*attend }).eval(step, ins)
+}
+
+/// The windows of the cases that failed. All other cases that did have a window.
+fn failed_windows(report: &Report) -> Vec<String> {
+    let window =
+        |r: &CaseResult| r.case.strip_prefix("a window of ")?.split_once(',').map(|(window, _)| window.to_owned());
+    let found: Vec<String> = report.failed().filter_map(window).collect();
+    assert!(report.failed().all(|r| r.case.contains("window")), "{report}");
+    found
+}
+
+#[test]
+fn windows_of_another_size_are_found() {
+    let wider =
+        wrong("attend", |op, step, ins| attends_with(op, step, ins, |_, w| Some(Window { size: w.size + 1, ..w })));
+    let narrower = wrong("attend", |op, step, ins| {
+        attends_with(op, step, ins, |_, w| Some(Window { size: (w.size - 1).max(1), ..w }))
+    });
+    let none = wrong("attend", |op, step, ins| attends_with(op, step, ins, |_, _| None));
+    for (report, others) in [(wider, &["1"][..]), (narrower, &[]), (none, &["1"])] {
+        let failed = failed_windows(&report);
+        for size in ["2", "63", "64", "65", "66", "2047", "2048"].iter().chain(others) {
+            assert!(failed.contains(&format!("{size} and the first 0")), "{size}: {report}");
+        }
+        assert!(!failed.iter().any(|window| window.starts_with("9000")), "{report}");
+    }
+}
+
+#[test]
+fn a_window_without_the_first_tokens_is_found() {
+    let report = wrong("attend", |op, step, ins| attends_with(op, step, ins, |_, w| Some(Window { first: 0, ..w })));
+    let failed = failed_windows(&report);
+    assert!(failed.contains(&"63 and the first 1".to_owned()), "{report}");
+    assert!(!failed.iter().any(|window| window.ends_with("the first 0")), "{report}");
+}
+
+#[test]
+fn hidden_rows_that_are_multiplied_are_found() {
+    let report = wrong("attend", |op, step, ins| {
+        let (mut hidden, cols) = (0.0, ins[2].cols());
+        let mut row = vec![0.0; cols];
+        for r in 0..ins[2].rows() {
+            ins[2].decode_row(r, &mut row);
+            hidden += row[0];
+        }
+        let mut outs = op.eval(step, ins);
+        if matches!(op, Op::Attend(attend) if attend.window.is_some()) {
+            outs[0].all_mut::<f32>().iter_mut().for_each(|y| *y += 0.0 * hidden);
+        }
+        outs
+    });
+    assert!(failed_windows(&report).len() > 20, "{report}");
+}
+
 #[test]
 fn attention_that_reads_behind_a_row_is_found() {
     let report = wrong("attend", |op, step, ins| {
@@ -237,9 +296,9 @@ fn attention_that_reads_behind_a_row_is_found() {
         outs[0].all_mut::<f32>().iter_mut().for_each(|y| *y += 0.0 * behind[0]);
         outs
     });
-    let failed: Vec<&str> = report.failed().map(|r| r.case.as_str()).collect();
-    assert_eq!(failed.len(), 4, "{report}");
-    assert!(failed.iter().all(|case| case.starts_with("positions behind a row, caches of ")), "{report}");
+    let failed = |start: &str| report.failed().filter(|r| r.case.starts_with(start)).count();
+    let behind = failed("positions behind a row, caches of ");
+    assert_eq!((behind, behind + failed("a window of ")), (4, report.failed().count()), "{report}");
 }
 
 /// An engine that takes every plan.

@@ -27,7 +27,7 @@ const NOT_FINITE: [f32; 3] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
 
 /// The results of all kernels of attention.
 pub(super) fn run(engine: &dyn Engine) -> Vec<CaseResult> {
-    let op: Op = Attend { heads: HEADS, kv_heads: KV_HEADS, scale: 0.2 }.into();
+    let op: Op = Attend { heads: HEADS, kv_heads: KV_HEADS, scale: 0.2, window: None }.into();
     let caps = engine.caps();
     let Some(rows) = bucket(&caps.rows, POSITIONS.len()) else { return Vec::new() };
     let sizes = Sizes { rows, logit_rows: 0, slots: Slots::one_group(PLACES) };

@@ -45,7 +45,7 @@ fn plan() -> Plan {
         let (q, key, value) = (one(&mut b, &[x]), one(&mut b, &[x]), one(&mut b, &[x]));
         b.step(rows_only, KvWrite.into(), &[k, key, rows], &[]).unwrap();
         b.step(rows_only, KvWrite.into(), &[v, value, rows], &[]).unwrap();
-        let attend = Attend { heads: 2, kv_heads: 2, scale: 1.0 };
+        let attend = Attend { heads: 2, kv_heads: 2, scale: 1.0, window: None };
         let a = b.step(rows_only, attend.into(), &[q, k, v, rows], &[]).unwrap()[0];
         x = one(&mut b, &[a, x, q]);
     }

@@ -4,8 +4,8 @@ use super::attend::BLOCK;
 use crate::isa::{Floats, LANES};
 use crate::memory::{HeadRows, Run};
 use crate::tile::Places;
-use inkstone_tensor::DType;
 use inkstone_tensor::step::StepError;
+use inkstone_tensor::{DType, Visible};
 use std::ops::Range;
 
 /// The encoded rows of one block of positions of a head: keys and values, in runs of places that follow each other.
@@ -21,24 +21,40 @@ impl<'a> BlockRows<'a> {
         BlockRows { runs: [[Run::none(); BLOCK]; 2], count: 0 }
     }
 
-    /// Of these positions, as many as a block has.
+    /// Of the block that begins at `begin`, the positions that are seen, which are distances from there. In place of the hidden
+    /// positions between them, whose pages may be gone, stands the position behind them, again and again.
     pub(super) fn find(
         &mut self,
         caches: [&HeadRows<'a>; 2],
         places: &Places,
-        positions: Range<usize>,
+        begin: usize,
+        seen: Visible,
     ) -> Result<(), StepError> {
         self.count = 0;
+        self.add(caches, places, begin..begin + seen.first)?;
+        let hidden = seen.from - seen.first;
+        if hidden > 0 {
+            let place = places.at(begin + seen.from)?;
+            self.push(caches, |cache| cache.run(place..place + 1).repeated(hidden));
+        }
+        self.add(caches, places, begin + seen.from..begin + seen.end)
+    }
+
+    fn add(&mut self, caches: [&HeadRows<'a>; 2], places: &Places, positions: Range<usize>) -> Result<(), StepError> {
         let mut position = positions.start;
         while position < positions.end {
             let run = places.run(position, positions.end - position)?;
             position += run.len();
-            for (runs, cache) in self.runs.iter_mut().zip(caches) {
-                runs[self.count] = cache.run(run.clone());
-            }
-            self.count += 1;
+            self.push(caches, |cache| cache.run(run.clone()));
         }
         Ok(())
+    }
+
+    fn push(&mut self, caches: [&HeadRows<'a>; 2], run: impl Fn(&HeadRows<'a>) -> Run<'a>) {
+        for (runs, cache) in self.runs.iter_mut().zip(caches) {
+            runs[self.count] = run(cache);
+        }
+        self.count += 1;
     }
 
     pub(super) fn keys(&self) -> &[Run<'a>] {

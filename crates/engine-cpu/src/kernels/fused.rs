@@ -207,8 +207,10 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
         let OnSet(isa, Epilogue { parts, node, map, results, mut mapped, out }) = self;
         let (rows, cols) = (out.rows.clone(), out.cols.clone());
         let (size, last) = (rows.len() * cols.len(), rows.end.saturating_sub(1));
-        // The results of products, and other operands.
-        let source = |v: &ValueId| match parts.products.iter().position(|p| p.outs.first() == Some(v)) {
+        // The results of products, or of the norm if there are none, and other operands.
+        let made = if parts.products.is_empty() { parts.norm.as_slice() } else { &[] };
+        let made = made.iter().copied().chain(parts.products);
+        let source = |v: &ValueId| match made.clone().position(|n| n.outs.first() == Some(v)) {
             Some(p) => (&results[p * size..][..size], None),
             None => (results, Some(parts.operand(*v))),
         };
@@ -237,6 +239,20 @@ impl<I: Floats> Body for OnSet<'_, '_, '_, '_, I> {
             }
         }
     }
+}
+
+/// The kernel of `norm_map`.
+pub(super) fn norm_map<I: Floats>(tile: &mut Tile) -> Result<(), StepError> {
+    let Some(parts) = Parts::of(tile.op, tile.ins) else { panic!("no norm and map: {}", tile.op) };
+    let Some((node, map)) = parts.map.filter(|_| parts.norm.is_some() && parts.products.is_empty()) else {
+        panic!("no norm and map: {}", tile.op)
+    };
+    let (rows, out) = (tile.rows.clone(), &mut tile.outs[0]);
+    let Buffers { work, normed, encoded, .. } = tile.scratch.get();
+    prologue::<I>(&parts, rows.clone(), &mut work.floats, normed, encoded);
+    let results = &normed[..rows.len() * out.cols.len()];
+    epilogue::<I>(Epilogue { parts: &parts, node, map, results, mapped: None, out });
+    Ok(())
 }
 
 /// The kernel of `norm_quantize`.

@@ -74,6 +74,10 @@ fn vectors<I: Floats, const N: usize>(
                 }
                 n += 1;
             }
+            Term::Constant(value) => {
+                stack[n] = [isa.splat_float(value); SIDE];
+                n += 1;
+            }
             Term::Add => {
                 n -= 1;
                 let top = stack[n];

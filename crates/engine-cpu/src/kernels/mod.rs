@@ -137,6 +137,7 @@ const MEMBERS_Q8: &[(&str, Numerics)] = &members(Q8);
 const MEMBERS_Q8_WHOLE: &[(&str, Numerics)] = &members(Q8_WHOLE);
 #[cfg(target_arch = "x86_64")]
 const MEMBERS_BF16: &[(&str, Numerics)] = &members(BF16);
+const MEMBERS_NORM: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("map", F32)];
 const MEMBERS_F32: &[(&str, Numerics)] = &[("rms_norm", F32), ("layer_norm", F32), ("linear", F32), ("map", F32)];
 
 /// A kernel of regions that begin with something before the products.
@@ -152,6 +153,10 @@ fn then(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
 /// The same, whose map may be encoded.
 fn encoded(members: &'static [(&'static str, Numerics)], of: Kernel) -> Kernel {
     Kernel { members: &members[members.len() - 3..], ..of }
+}
+
+fn norm_map() -> Kernel {
+    Kernel { members: MEMBERS_NORM, ..common(F32, by_rows) }
 }
 
 fn norm_quantize() -> Kernel {
@@ -178,6 +183,7 @@ fn bf16() -> Vec<Kernel> {
         kernel("quantize_linear_map.bf16", "linear_map", products, first(MEMBERS_BF16, bf16())),
         kernel("linear_map.bf16", "linear_map", products, then(MEMBERS_BF16, bf16())),
         kernel("norm_linear.bf16", "norm_linear", products, first(MEMBERS_BF16, bf16())),
+        kernel("quantize_linear.bf16", "quantize_linear", products, first(MEMBERS_BF16, bf16())),
     ]
 }
 
@@ -196,6 +202,7 @@ macro_rules! encoded_products {
             .chain(phased!($sets, "linear_map", "quantize_linear_map" $numerics, fused::products, first($members, $of())))
             .chain(phased!($sets, "linear_map", "linear_map" $numerics, fused::products, then($members, $of())))
             .chain(phased!($sets, "norm_linear", "norm_linear" $numerics, fused::products, first($members, $of())))
+            .chain(phased!($sets, "quantize_linear", "quantize_linear" $numerics, fused::products, first($members, $of())))
     };
 }
 
@@ -231,6 +238,7 @@ pub(crate) fn table(sets: &[Set], pairs: bool) -> Vec<Kernel> {
         .chain(vectored!(sets, "norm_linear_map", "norm_linear_map.f32", fused::products, first(MEMBERS_F32, f32())))
         .chain(vectored!(sets, "linear_map", "linear_map.f32", fused::products, then(MEMBERS_F32, f32())))
         .chain(vectored!(sets, "norm_linear", "norm_linear.f32", fused::products, first(MEMBERS_F32, f32())))
+        .chain(vectored!(sets, "norm_map", "norm_map", fused::norm_map, norm_map()))
         .chain(vectored!(sets, "norm_quantize", "norm_quantize", fused::norm_quantize, norm_quantize()))
         .chain(vectored!(sets, "quantize", "quantize", quantize::quantize, common(Numerics::DEFINITION, by_rows)))
         .chain(vectored!(sets, "rms_norm", "rms_norm", rms_norm::rms_norm, common(F32, by_rows)))

@@ -6,7 +6,7 @@ use crate::call::{Call, Dispatch, Operand, word};
 use crate::shader::Shader;
 use inkstone_compute::{Caps, Query, Shape, Work};
 use inkstone_tensor::cache::Cache;
-use inkstone_tensor::ops::Attend;
+use inkstone_tensor::ops::{Attend, Window};
 use inkstone_tensor::{Dim, Op, Type};
 
 /// Most rows whose context is split.
@@ -72,14 +72,22 @@ pub(super) fn whole(call: &Call) -> Result<Vec<Dispatch>, String> {
     one(attend(call, op, &operands, false)?)
 }
 
+/// The size of the window, which no position exceeds if there is none, and the positions at the beginning that all rows see.
+fn window(op: &Attend) -> [u32; 2] {
+    let Some(Window { size, first }) = op.window else { return [u32::MAX, 0] };
+    [size, first].map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 /// Two dispatches, for few rows.
 pub(super) fn split_of(call: &Call, op: &Attend, operands: &Operands) -> Result<Vec<Dispatch>, String> {
     let segments = attend(call, op, operands, true)?;
     let Operands { rows, out, parts, .. } = *operands;
     let dim = out.ty.cols / op.heads.max(1);
-    let words = [rows.at()?, out.at()?, parts, word(op.heads)?, word(dim)?];
+    let [size, first] = window(op);
+    let words = [rows.at()?, out.at()?, parts, word(op.heads)?, word(dim)?, size, first];
     let grid = [groups(op.heads)?, groups(call.rows() as usize)?, 1];
-    let merge = Dispatch::new(Shader::named("attend_merge").file("math", "shared/math"), call.parameters(&words), grid);
+    let shader = Shader::named("attend_merge").file("math", "shared/math").file("window", "shared/window");
+    let merge = Dispatch::new(shader, call.parameters(&words), grid);
     Ok(vec![segments, merge])
 }
 
@@ -94,11 +102,13 @@ pub(super) fn attend(call: &Call, op: &Attend, operands: &Operands, split: bool)
     for value in words {
         parameters.push(word(value)?);
     }
-    parameters.extend([group(k), (op.scale as f32).to_bits()]);
+    let [size, first] = window(op);
+    parameters.extend([group(k), (op.scale as f32).to_bits(), size, first]);
     let values = reader(v.ty.dtype)?.replace("k_at", "v_at").replace("k_cols", "v_cols").replace("k[", "v[");
     let shader = Shader::named("attend")
         .file("places", "shared/places")
         .file("math", "shared/math")
+        .file("window", "shared/window")
         .file("largest", "shared/largest")
         .slot("keys", reader(k.ty.dtype)?)
         .slot("values", values)

@@ -59,6 +59,8 @@ pub(super) fn result(expr: &Expr, from: &[Input]) -> Result<(String, Inputs), St
                 Some(Input::Product(product)) => format!("y.{}", of(*product)),
                 _ => format!("bitcast<f32>(act[p.inputs[{}].{} + at])", n / 4, of(usize::from(*n))),
             },
+            Term::Constant(value) if value.is_finite() => format!("{value:?}f"),
+            Term::Constant(value) => return Err(format!("a constant is {value}, allowed: finite numbers")),
             Term::Add => {
                 let (b, a) = (pop(), pop());
                 format!("{a} + {b}")

@@ -117,7 +117,7 @@ fn layer() -> Vec<Op> {
     let rope = Rope { head_dim: dim, frequencies, magnitude: 1.0, pairs: Pairs::Neighbours };
     let [q, k] = [q, k].map(|x| s.node(rope.clone(), &[x, rows]));
     let [keys, values] = [(caches[0], k), (caches[1], v)].map(|(c, x)| s.node(KvWrite, &[c, x, rows]));
-    let attend = s.node(Attend { heads, kv_heads, scale: 0.1 }, &[q, keys, values, rows]);
+    let attend = s.node(Attend { heads, kv_heads, scale: 0.1, window: None }, &[q, keys, values, rows]);
     let second = s.region(&[attend, keys, values]);
 
     let mut s = Sketch::new("norm_glu");

@@ -41,6 +41,15 @@ mod wgpu {
 
     /// Mistakes in kernels and in the host.
     const PLANTED: &[Planted] = &[
+        ("a window is one position wider", |f| {
+            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, size + u32(size < n));");
+        }),
+        ("a window is one position narrower", |f| {
+            replace(f, "let begin = n - min(n, size);", "let begin = n - min(n, max(size, 2u) - 1u);");
+        }),
+        ("hidden positions of a block are seen", |f| {
+            replace(f, "position < n && (position >= seen.begin || position < seen.first)", "position < n");
+        }),
         ("a barrier is missing", |f| {
             replace(f, "  workgroupBarrier();\n  let row = t / 32u;", "  let row = t / 32u;");
             replace(f, "  for (var i = 0u; i < 8u; i++) { sum +=", "  for (var i = 7u; i < 8u; i++) { sum +=");

@@ -3,9 +3,12 @@
 
 mod buckets;
 mod needs;
+mod windows;
 
 pub(crate) use buckets::compile_to_fit;
 pub use needs::Needs;
+pub(crate) use windows::CHECKPOINTS;
+pub use windows::Windows;
 
 use crate::{Error, Result};
 use inkstone_tensor::NoMemory;

@@ -9,14 +9,17 @@
 //! | 8, then 4 each | the number of tokens, the tokens |
 //! | 8, then 1 each | the number of the caller's bytes, these bytes |
 //! | 8 | the number of tokens with rows |
+//! | 2 x 8 for each layer group with a window | the end of the first positions with rows, the beginning of the last ones |
 //! | as many as these tokens have | rows of keys and values, in the order that `rows.rs` describes |
 //! | 8 | checksum of all bytes before it |
 
 use super::SessionError;
 use super::checksum::checksum;
 use super::fingerprint::Fingerprint;
+use super::rows::{Paged, Stored};
 use crate::memory::reserve;
 use crate::{Error, Result};
+use inkstone_tensor::step::GROUPS;
 
 const MAGIC: [u8; 8] = *b"INKSTATE";
 const VERSION: u32 = 1;
@@ -24,6 +27,7 @@ const VERSION: u32 = 1;
 const STATES: &str = "hash of the states";
 const MODEL: &str = "hash of the model";
 const NUMERICS: &str = "hash of the arithmetic";
+const POSITIONS: &str = "positions with rows of a window";
 /// Bytes of a checksum.
 const SUM: usize = 8;
 
@@ -36,6 +40,8 @@ pub(super) struct Contents<'b> {
     pub extra: &'b [u8],
     /// The number of tokens with rows.
     pub tokens: usize,
+    /// The positions with rows of each layer group.
+    pub stored: Vec<Stored>,
     pub rows: &'b [u8],
 }
 
@@ -56,6 +62,13 @@ pub(super) fn begin(model: &Fingerprint, ids: &[u32], extra: &[u8], tokens: usiz
     bytes
 }
 
+/// Appends the positions that layer groups with windows have; the first group has all.
+pub(super) fn ranges(bytes: &mut Vec<u8>, stored: &[Stored]) {
+    for number in stored.iter().skip(1).flat_map(|[first, last]| [first.end, last.start]) {
+        bytes.extend((number as u64).to_le_bytes());
+    }
+}
+
 /// Appends room for rows, and for the checksum behind them. Returns the place of the rows.
 pub(super) fn reserve_rows(bytes: &mut Vec<u8>, rows: usize) -> Result<usize> {
     let start = bytes.len();
@@ -72,7 +85,7 @@ pub(super) fn end(bytes: &mut Vec<u8>) {
 
 /// The most bytes of a file for this model, with texts of `context` tokens, which have rows of `token_bytes` each.
 pub(super) fn most_bytes(model: &Fingerprint, context: usize, token_bytes: usize) -> u64 {
-    let rest = begin(model, &[], &[], 0).len() + MAX_EXTRA + SUM;
+    let rest = begin(model, &[], &[], 0).len() + MAX_EXTRA + GROUPS * 2 * size_of::<u64>() + SUM;
     let token = (token_bytes as u64).saturating_add(4);
     token.saturating_mul(context as u64).saturating_add(rest as u64)
 }
@@ -81,7 +94,13 @@ pub(super) fn most_bytes(model: &Fingerprint, context: usize, token_bytes: usize
 ///
 /// # Errors
 /// [`SessionError::Unusable`] with the first field that differs, or [`Error::NoMemory`].
-pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_bytes: usize) -> Result<Contents<'b>> {
+pub(super) fn parse<'b>(
+    name: &str,
+    bytes: &'b [u8],
+    model: &Fingerprint,
+    paged: &Paged,
+    groups: usize,
+) -> Result<Contents<'b>> {
     let mut file = Reader { name, rest: bytes };
     let Some((all, sum)) = bytes.split_last_chunk::<SUM>() else {
         return file.differs("length", format!("{} bytes", bytes.len()), format!("at least {SUM}"));
@@ -120,12 +139,21 @@ pub(super) fn parse<'b>(name: &str, bytes: &'b [u8], model: &Fingerprint, token_
             return file.differs("number of tokens with rows", tokens.to_string(), most);
         }
     };
-    let wanted = (tokens as u64).checked_mul(token_bytes as u64);
-    if wanted != Some(file.rest.len() as u64) {
-        let expected = format!("{token_bytes} for each of {tokens} tokens");
+    let mut stored = vec![[0..0, 0..tokens]];
+    for _ in 1..groups {
+        let [first, last] = [file.number(POSITIONS)?, file.number(POSITIONS)?];
+        if first > last || last > tokens as u64 {
+            let expected = format!("ascending, at most {tokens}");
+            return file.differs(POSITIONS, format!("0..{first} and {last}..{tokens}"), expected);
+        }
+        stored.push([0..first as usize, last as usize..tokens]);
+    }
+    let wanted = paged.bytes(&stored);
+    if wanted != file.rest.len() {
+        let expected = format!("{wanted} for {tokens} tokens");
         return file.differs("number of bytes of the rows", file.rest.len().to_string(), expected);
     }
-    Ok(Contents { ids, extra, tokens, rows: file.rest })
+    Ok(Contents { ids, extra, tokens, stored, rows: file.rest })
 }
 
 /// The bytes that have not been read.

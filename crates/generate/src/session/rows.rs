@@ -5,7 +5,7 @@
 use crate::scheduler::Scheduler;
 use crate::{Error, Result};
 use inkstone_compute::Interface;
-use inkstone_kvcache::{PageTable, Salt};
+use inkstone_kvcache::{self as kvcache, Caches, GONE, Salt, Tables};
 use inkstone_tensor::cache::{Cache, RUN};
 use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::{Dim, Type};
@@ -16,31 +16,47 @@ pub(super) struct Paged(Vec<State>);
 
 struct State {
     id: usize,
+    /// Its layer group.
+    group: usize,
     heads: usize,
     /// Bytes of a row.
     row: usize,
 }
 
-/// Positions whose rows of a head are contiguous in a state.
+/// Positions whose rows of a head are contiguous in a state and in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// The first position.
-    position: usize,
+    /// The number of the first position among those that the file has.
+    index: usize,
     /// Its place.
     place: usize,
     /// The number of positions.
     len: usize,
 }
 
-/// The runs of the first `tokens` positions on these pages of `page` tokens. A run ends where the places of a head do
-/// ([`RUN`]).
-fn runs(pages: &[u32], page: usize, tokens: usize) -> Vec<Run> {
+/// The positions of a layer group whose rows a file has: the first ones, and the last ones. Without a window the group has all.
+pub(super) type Stored = [Range<usize>; 2];
+
+/// The number of positions.
+fn count(stored: &Stored) -> usize {
+    stored.iter().fold(0, |sum, range| sum.saturating_add(range.len()))
+}
+
+/// The runs of positions on these pages of `page` tokens; a position without a page is in none. A run ends where the places of
+/// a head do ([`RUN`]).
+fn runs(pages: &[u32], page: usize, stored: &Stored) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    let places = pages.iter().flat_map(|&number| number as usize * page..(number as usize + 1) * page);
-    for (position, place) in places.take(tokens).enumerate() {
+    let positions = stored.iter().cloned().flatten().enumerate();
+    let there = positions.filter_map(|(index, position)| {
+        let number = *pages.get(position / page).filter(|number| **number != GONE)?;
+        Some((index, number as usize * page + position % page))
+    });
+    for (index, place) in there {
         match runs.last_mut() {
-            Some(run) if run.place + run.len == place && !place.is_multiple_of(RUN) => run.len += 1,
-            _ => runs.push(Run { position, place, len: 1 }),
+            Some(run) if (run.index + run.len, run.place + run.len) == (index, place) && !place.is_multiple_of(RUN) => {
+                run.len += 1;
+            }
+            _ => runs.push(Run { index, place, len: 1 }),
         }
     }
     runs
@@ -65,69 +81,92 @@ impl Paged {
         let paged = states.into_iter().filter(|(_, s)| matches!(s.ty.rows, Dim::Slots { .. }) && types(s.ty));
         let state = |(id, s): (usize, &inkstone_compute::StateSlot)| State {
             id,
+            group: s.ty.rows.group(),
             heads: s.ty.rows.heads(),
             row: usize::try_from(s.ty.row_bytes()).unwrap_or(usize::MAX),
         };
         Paged(paged.map(state).collect())
     }
 
-    /// The bytes of the rows of a token.
+    /// The most bytes of the rows of a token.
     pub fn token_bytes(&self) -> usize {
         self.0.iter().fold(0, |sum, s| sum.saturating_add(s.heads.saturating_mul(s.row)))
     }
 
-    /// Calls `f` for each contiguous range of `rows`, the rows of `tokens` tokens, with the id of its state, its first
-    /// byte in the state, and the range. `slots`: places of a head.
+    /// The bytes of the rows of these positions of each layer group.
+    pub fn bytes(&self, stored: &[Stored]) -> usize {
+        let of = |s: &State| stored.get(s.group).map_or(0, count).saturating_mul(s.heads.saturating_mul(s.row));
+        self.0.iter().fold(0, |sum, s| sum.saturating_add(of(s)))
+    }
+
+    /// Calls `f` for each contiguous range of rows on these pages, with the id of its state, its first byte in the state, and the
+    /// range among all rows.
     fn each(
         &self,
-        runs: &[Run],
-        slots: usize,
-        tokens: usize,
+        caches: &Caches,
+        pages: &[Vec<u32>],
+        stored: &[Stored],
         mut f: impl FnMut(usize, u64, Range<usize>) -> Result<()>,
     ) -> Result<()> {
+        let runs: Vec<_> = pages.iter().zip(stored).map(|(pages, stored)| runs(pages, caches.page(), stored)).collect();
         let mut start = 0;
-        for &State { id, heads, row } in &self.0 {
-            let cache = Cache { heads, slots };
+        for &State { id, group, heads, row } in &self.0 {
+            let cache = Cache { heads, slots: caches.pool(group).slots() };
             for head in 0..heads {
-                for run in runs {
-                    let (from, bytes) = (start + run.position * row, run.len * row);
+                for run in &runs[group] {
+                    let (from, bytes) = (start + run.index * row, run.len * row);
                     f(id, cache.row(head, run.place) as u64 * row as u64, from..from + bytes)?;
                 }
-                start += tokens * row;
+                start += count(&stored[group]) * row;
             }
         }
         Ok(())
     }
 }
 
+/// The page numbers of each group.
+fn lists(tables: &Tables) -> Vec<Vec<u32>> {
+    tables.pages().iter().map(|pages| pages.to_vec()).collect()
+}
+
 impl Scheduler {
-    /// Looks up the pages of a text. Returns the number of its first tokens whose rows are there; they stay until the
-    /// caller's turn ends. Steps that are under way have landed, so that no row comes from a step that fails.
+    /// Looks up the pages of a text, and holds those with which it can go on. Steps that are under way have landed, so that no
+    /// row comes from a step that fails. Release the tables.
     ///
     /// # Errors
     /// A step failed.
-    pub(super) fn find_rows(&mut self, salt: Salt, ids: &[u32]) -> Result<usize> {
+    pub(super) fn find_rows(&mut self, salt: Salt, ids: &[u32]) -> Result<Tables> {
         if let Err(error) = self.land_all() {
             return Err(Error::Shared(self.lose(error)));
         }
-        let Scheduler { tree, found, .. } = self;
-        let hit = tree.peek(salt, ids, ids.len(), found);
-        found.extend(hit.partial.map(|partial| partial.page));
-        Ok(hit.tokens)
+        let mut tables = Tables::default();
+        self.caches.peek(salt, ids, &mut tables)?;
+        Ok(tables)
     }
 
-    /// Reads the rows of the first `tokens` tokens of the text that was looked up.
+    /// The positions of each layer group that a file has.
+    pub(super) fn stored(&self, tables: &Tables) -> Vec<Stored> {
+        (0..self.caches.groups().len()).map(|group| self.caches.rows(tables, group)).collect()
+    }
+
+    /// Reads rows.
     ///
     /// # Errors
     /// The engine fails.
-    pub(super) fn read_rows(&mut self, paged: &Paged, tokens: usize, rows: &mut [u8]) -> Result<()> {
-        let Scheduler { runner, pool, found, .. } = self;
-        let runs = runs(found, pool.page(), tokens);
-        paged.each(&runs, pool.slots(), tokens, |id, offset, range| runner.read_state(id, offset, &mut rows[range]))
+    pub(super) fn read_rows(
+        &mut self,
+        paged: &Paged,
+        tables: &Tables,
+        stored: &[Stored],
+        rows: &mut [u8],
+    ) -> Result<()> {
+        let Scheduler { runner, caches, .. } = self;
+        paged.each(caches, &lists(tables), stored, |id, offset, range| runner.read_state(id, offset, &mut rows[range]))
     }
 
     /// Writes the rows of the first `tokens` tokens of a text to pages, as many as there are, which become nodes of the tree.
-    /// `rows` has all rows. No other sequence has the salt. Returns the number of tokens whose rows were written.
+    /// `rows` has the positions `stored` of each layer group. No other sequence has the salt. Returns the number of tokens whose
+    /// rows were written.
     ///
     /// # Errors
     /// The engine fails.
@@ -137,23 +176,29 @@ impl Scheduler {
         ids: &[u32],
         paged: &Paged,
         tokens: usize,
-        rows: &[u8],
+        (stored, rows): (&[Stored], &[u8]),
     ) -> Result<usize> {
-        let mut table = PageTable::default();
         let room = self.room(tokens);
-        self.pool.grow(&mut table, room)?;
-        let Scheduler { runner, pool, tree, found, .. } = self;
-        found.clear();
-        found.extend_from_slice(table.pages());
+        let mut tables = Tables::default();
+        match self.caches.place(&mut tables, room, |group| stored.get(group).cloned().unwrap_or_default()) {
+            Ok(true) => {}
+            // Windows of which rows are missing, for pages of another size or a text that is cut, are of no use.
+            Ok(false) | Err(kvcache::Error::NoPages { .. }) => return Ok(0),
+            Err(error) => return Err(error.into()),
+        }
+        let Scheduler { runner, caches, .. } = self;
         // Before the rows are there, and so that only the tree has the pages: if a write fails or panics, it is cleared.
-        let inserted = tree.insert(pool, salt, &mut table, &ids[..room]).and_then(|_| pool.release(&mut table));
-        debug_assert!(inserted.is_ok(), "{inserted:?}");
-        let runs = runs(found, pool.page(), room);
+        let inserted = caches.insert(salt, &mut tables, &ids[..room]);
+        caches.checkpoint(&mut tables, room);
+        let pages = lists(&tables);
+        let released = inserted.and_then(|_| caches.release(&mut tables));
+        debug_assert!(released.is_ok(), "{released:?}");
         let history = Paged::history(runner.compiled().interface());
-        let mut write = |paged: &Paged, tokens, bytes: &[u8]| {
-            paged.each(&runs, pool.slots(), tokens, |id, offset, range| runner.write_state(id, offset, &bytes[range]))
+        let all = vec![[0..0, 0..room]; stored.len()];
+        let mut write = |paged: &Paged, stored: &[Stored], bytes: &[u8]| {
+            paged.each(caches, &pages, stored, |id, offset, range| runner.write_state(id, offset, &bytes[range]))
         };
-        let written = write(paged, tokens, rows).and_then(|()| write(&history, ids.len(), bytemuck::cast_slice(ids)));
+        let written = write(paged, stored, rows).and_then(|()| write(&history, &all, bytemuck::cast_slice(ids)));
         // A queue that does not take writes has states that nobody knows.
         written.map_err(|error| Error::Shared(self.lose(error)))?;
         Ok(room)
@@ -162,9 +207,9 @@ impl Scheduler {
     /// Makes room for this number of tokens, by the eviction of pages that no sequence holds. Returns the number of
     /// tokens that the free pages hold then.
     fn room(&mut self, tokens: usize) -> usize {
-        let Scheduler { tree, pool, .. } = self;
-        let missing = tokens.div_ceil(pool.page()).saturating_sub(pool.free());
-        tree.evict(pool, missing);
-        tokens.min(pool.free() * pool.page())
+        let page = self.caches.page();
+        let missing = tokens.div_ceil(page).saturating_sub(self.caches.pool(0).free());
+        self.caches.evict(0, missing);
+        tokens.min(self.caches.pool(0).free() * page)
     }
 }

@@ -60,11 +60,15 @@ impl Session {
         let model = Fingerprint::of(&self.generator)?;
         let paged = Paged::caches(self.generator.compiled().interface());
         let mut turn = self.generator.shared().turn();
-        let tokens = turn.find_rows(self.salt, &self.ids)?;
-        let mut bytes = format::begin(&model, &self.ids, extra, tokens);
-        let rows = format::reserve_rows(&mut bytes, tokens.saturating_mul(paged.token_bytes()))?;
-        turn.read_rows(&paged, tokens, &mut bytes[rows..])?;
+        let mut tables = turn.find_rows(self.salt, &self.ids)?;
+        let stored = turn.stored(&tables);
+        let mut bytes = format::begin(&model, &self.ids, extra, tables.len());
+        format::ranges(&mut bytes, &stored);
+        let read = format::reserve_rows(&mut bytes, paged.bytes(&stored))
+            .and_then(|rows| turn.read_rows(&paged, &tables, &stored, &mut bytes[rows..]));
+        turn.caches.release(&mut tables)?;
         drop(turn);
+        read?;
         format::end(&mut bytes);
         Ok(bytes)
     }
@@ -74,7 +78,7 @@ impl Generator {
     /// Restores a session from a file that [`Session::save`] wrote with the same model, cache formats and engine, on a
     /// generator with any page size and number of sequences. Returns it with the caller's bytes. It continues with the same
     /// bits as the session that was saved. If the cache has no room for all of its rows, the missing ones are computed
-    /// again.
+    /// again; so are the rows of a model with windows if the pages have another size.
     ///
     /// The file may come from anywhere: a damaged file, or one of another model, is an error. But nothing can tell whether
     /// the rows of a file are those of its text. So only the restored session and its forks use them, and the
@@ -101,13 +105,14 @@ impl Generator {
     }
 
     fn restored(&self, name: &str, bytes: &[u8], model: &Fingerprint, paged: &Paged) -> Result<(Session, Vec<u8>)> {
-        let contents = format::parse(name, bytes, model, paged.token_bytes())?;
+        let groups = self.graph().config.groups().len();
+        let contents = format::parse(name, bytes, model, paged, groups)?;
         check_tokens(self, name, &contents.ids)?;
         let salt = self.private_salt();
         // Without shared pages no request would find the rows.
         if self.config().prefix {
             let mut turn = self.shared().turn();
-            turn.write_rows(salt, &contents.ids, paged, contents.tokens, contents.rows)?;
+            turn.write_rows(salt, &contents.ids, paged, contents.tokens, (&contents.stored, contents.rows))?;
         }
         // Forgets the pages when it is dropped.
         let home = Some(Arc::new(Home::new(salt, self.shared().clone())));

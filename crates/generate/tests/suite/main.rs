@@ -20,3 +20,4 @@ mod session_files;
 mod sessions;
 mod soak;
 mod stop_texts;
+mod windows;

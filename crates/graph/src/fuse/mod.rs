@@ -10,6 +10,7 @@ mod glu;
 mod linear_map;
 mod maps;
 mod norm_linear;
+mod norm_map;
 mod norm_quantize;
 mod prologue;
 mod region;
@@ -38,6 +39,8 @@ const PROPOSALS: &[(&str, Find)] = &[
     ("norm_linear_map", Find::Region(linear_map::norm_linear_map)),
     ("linear_map", Find::Region(linear_map::linear_map)),
     ("norm_linear", Find::Region(norm_linear::norm_linear)),
+    ("quantize_linear", Find::Region(norm_linear::quantize_linear)),
+    ("norm_map", Find::Region(norm_map::norm_map)),
     ("norm_quantize", Find::Region(norm_quantize::norm_quantize)),
     ("norm_rope_attend", Find::Region(rope_attend::norm_rope_attend)),
     ("rope_attend", Find::Region(rope_attend::rope_attend)),

@@ -3,7 +3,7 @@
 use crate::common::*;
 use inkstone_compute::{Caps, Port, Registry};
 use inkstone_graph::{Graph, Kind, State, Tracer, Value, Wants, compile, fusions};
-use inkstone_tensor::ops::{Attend, Pairs, Rope};
+use inkstone_tensor::ops::{Attend, Pairs, Rope, Window};
 use inkstone_tensor::{Array, DType};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -83,7 +83,8 @@ fn attention(t: &Tracer, [q, k, v]: [Value; 3], rows: Value, how: usize, states:
     let v = if how.is_multiple_of(5) { k } else { v };
     let keys = t.kv_write(keys, k, rows).unwrap();
     let cached = t.kv_write(cached, v, rows).unwrap();
-    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3 };
+    let window = (how % 4 > 1).then_some(Window { size: 1 + how % 5, first: how % 3 });
+    let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3, window };
     let made = t.attend(q, &keys, &cached, rows, attend).unwrap();
     states.extend([keys, cached]);
     vec![made, made, made, q, k]

@@ -137,7 +137,7 @@ fn ops_that_look_at_positions_take_the_rows_of_the_step() {
     let rows = t.begin_step(&t.carry()).unwrap();
     let chosen = t.gather_rows(x(&t, 8)).unwrap();
     let rope = Rope { head_dim: 8, frequencies: [1.0].into(), magnitude: 1.0, pairs: Pairs::Halves };
-    let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0 };
+    let attend = Attend { heads: 1, kv_heads: 1, scale: 1.0, window: None };
     let (k, v) = (t.cache("k", 0, DType::F32, 1, 8), t.cache("v", 0, DType::F32, 1, 8));
     let errors = [
         t.rope(chosen, rows, &rope).unwrap_err(),

@@ -39,7 +39,7 @@ fn graphs(w: &Tensors, width: usize, heads: usize) -> Result<Vec<(Kind, Graph)>>
     let kv = t.linear(x, t.weight("kv", HEAD_DIM, width)?, None)?;
     let [k, v] = ["k", "v"].map(|name| t.kv_write(t.cache(name, 1, DType::F16, 1, HEAD_DIM), kv, rows));
     let (k, v) = (k?, v?);
-    let a = t.attend(q, &k, &v, rows, Attend { heads, kv_heads: 1, scale: 0.3 })?;
+    let a = t.attend(q, &k, &v, rows, Attend { heads, kv_heads: 1, scale: 0.3, window: None })?;
     [k, v].into_iter().for_each(|cache| t.keep(cache));
     t.keep(t.advance(carry, rows)?);
     t.output(Port::ROWS, rows);

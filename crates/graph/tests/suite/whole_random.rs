@@ -165,7 +165,7 @@ impl Writer<'_, '_> {
         let (values, keys) = last.unwrap_or_else(|| (heads("v", DType::F32), heads("k", DType::F16)));
         let keys = t.kv_write(keys, k, self.rows).unwrap();
         let values = t.kv_write(values, v, self.rows).unwrap();
-        let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3 };
+        let attend = Attend { heads: HEADS, kv_heads: HEADS, scale: 0.3, window: None };
         self.values.push(t.attend(q, &keys, &values, self.rows, attend).unwrap());
         self.caches.extend([keys, values]);
     }

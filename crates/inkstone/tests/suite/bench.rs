@@ -54,18 +54,20 @@ fn slices_count_tokens_bytes_and_products() {
     assert_eq!(weights, if tied { footprint } else { footprint - table });
     let values = |t: &TensorInfo| if t.dims.len() == 2 { t.dims.iter().product() } else { 0 };
     let matrices = model.file().tensors().iter().filter(|t| tied || t.name != "token_embd.weight");
-    let traffic = *bench.traffic();
+    let traffic = bench.traffic();
+    let [cache] = traffic.caches[..] else { panic!("{traffic:?}") };
     assert_eq!(traffic.body_macs + traffic.head_macs, matrices.map(values).sum::<u64>());
     // A value of two bytes is multiplied once for each query head of its group.
     let config = &model.graph().config;
-    assert_eq!(traffic.cache_macs, traffic.cache_bytes / 2 * (config.heads / config.kv_heads) as u64);
+    assert_eq!(cache.most, u64::MAX);
+    assert_eq!(cache.macs, cache.bytes / 2 * (config.heads / config.kv_heads) as u64);
 
     // A prompt in one go has the products of its tokens one by one, and the head's once.
     for before in [0, 3] {
-        let alone: u64 = (1..=5).map(|n| traffic.body_macs + (before + n) * traffic.cache_macs).sum();
+        let alone: u64 = (1..=5).map(|n| traffic.body_macs + (before + n) * cache.macs).sum();
         assert_eq!(traffic.prompt_macs(5, before as usize), alone + traffic.head_macs);
     }
-    let one = traffic.body_macs + traffic.head_macs + 7 * traffic.cache_macs;
+    let one = traffic.body_macs + traffic.head_macs + 7 * cache.macs;
     assert_eq!((traffic.decode_macs(1, 7), traffic.decode_macs(3, 7)), (one, 3 * one));
 }
 

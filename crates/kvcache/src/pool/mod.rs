@@ -5,7 +5,8 @@ mod holders;
 mod tests;
 mod write;
 
-use crate::{Error, PageTable};
+use crate::{Error, GONE, PageTable};
+use inkstone_tensor::Visible;
 use std::sync::Weak;
 
 /// The largest number of tokens per page.
@@ -125,6 +126,22 @@ impl Pool {
         Ok(())
     }
 
+    /// Makes an empty `table` cover `len` tokens, with free pages only at some indices, and [`GONE`] at the others.
+    ///
+    /// # Errors
+    /// [`Error::NoPages`] or [`Error::NoMemory`]. Nothing has changed then.
+    pub fn place(&mut self, table: &mut PageTable, len: usize, there: impl Fn(usize) -> bool) -> Result<(), Error> {
+        let pages = len.div_ceil(self.page);
+        self.require((0..pages).filter(|index| there(*index)).count())?;
+        table.pages.try_reserve(pages).map_err(|_| Error::NoMemory { pages })?;
+        for index in 0..pages {
+            let page = if there(index) { self.take() } else { None };
+            table.pages.push(page.unwrap_or(GONE));
+        }
+        table.len = len;
+        Ok(())
+    }
+
     /// Reserves memory for the pages of this many tokens, so that `table` grows to them without an allocation.
     ///
     /// # Errors
@@ -142,14 +159,34 @@ impl Pool {
         let keep = tokens.div_ceil(self.page).min(table.pages.len());
         // The last page first, so that a table that grows again gets them in the same order.
         let beyond = &table.pages[keep..];
-        for (done, &page) in beyond.iter().rev().enumerate() {
+        for (done, &page) in beyond.iter().rev().enumerate().filter(|(_, page)| **page != GONE) {
             if let Err(error) = self.give_back(page) {
-                beyond[beyond.len() - done..].iter().for_each(|&page| self.hold(page));
+                let given = beyond[beyond.len() - done..].iter().filter(|page| **page != GONE);
+                given.for_each(|&page| self.hold(page));
                 return Err(error);
             }
         }
         table.pages.truncate(keep);
         table.len = table.len.min(tokens);
+        table.begin = table.begin.min(keep);
+        Ok(())
+    }
+
+    /// Returns the pages of `table` that have none of the positions `kept` to the pool; [`GONE`] stands in their place. The
+    /// positions after the first ones never go back from one call to the next, except by [`Pool::shrink`].
+    ///
+    /// # Errors
+    /// [`Error::NotHeld`] for a table of another pool. The pages before that one are gone then.
+    pub fn retain(&mut self, table: &mut PageTable, kept: Visible) -> Result<(), Error> {
+        let (first, from) = (kept.first.div_ceil(self.page), kept.from / self.page);
+        let gone = table.begin.max(first)..from.min(table.pages.len());
+        for index in gone {
+            let page = std::mem::replace(&mut table.pages[index], GONE);
+            if page != GONE {
+                self.give_back(page)?;
+            }
+        }
+        table.begin = table.begin.max(from);
         Ok(())
     }
 
@@ -171,7 +208,7 @@ impl Pool {
         Ok(fork)
     }
 
-    /// Appends pages that nodes keep or other tables hold. `len` is the new length in tokens, with its last position in
+    /// Appends pages that nodes keep or other tables hold, and [`GONE`] where the sequence needs none. `len` is the new length in tokens, with its last position in
     /// the last page; `table` must end at a page boundary.
     ///
     /// # Errors
@@ -185,11 +222,12 @@ impl Pool {
         if len < least || len > most {
             return Err(Error::Length { len, least, most });
         }
-        if let Some(&page) = pages.iter().find(|&&page| self.holders(page) == 0 && self.kept(page) == 0) {
+        let there = || pages.iter().copied().filter(|page| *page != GONE);
+        if let Some(page) = there().find(|&page| self.holders(page) == 0 && self.kept(page) == 0) {
             return Err(Error::FreePage { page, capacity: self.capacity });
         }
         table.pages.try_reserve(pages.len()).map_err(|_| Error::NoMemory { pages: pages.len() })?;
-        pages.iter().for_each(|&page| self.hold(page));
+        there().for_each(|page| self.hold(page));
         table.pages.extend_from_slice(pages);
         table.len = len;
         Ok(())

@@ -174,7 +174,7 @@ fn a_table_of_another_pool_changes_nothing() {
 fn a_page_that_is_returned_too_often_puts_the_others_back() {
     let (mut pool, mut own) = pool_and_table(12);
     pool.shrink(&mut own, 8).unwrap();
-    let mut foreign = PageTable { pages: vec![2, 0, 1, 1], len: 16 };
+    let mut foreign = PageTable { pages: vec![2, 0, 1, 1], len: 16, begin: 0 };
     pool.fork(&own).unwrap();
     let before = format!("{pool:?}");
     assert_eq!(pool.release(&mut foreign), Err(Error::NotHeld { page: 2 }));

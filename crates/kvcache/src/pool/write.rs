@@ -22,6 +22,18 @@ impl Pool {
         positions: Range<usize>,
         copies: &mut Vec<PageCopy>,
     ) -> Result<(), Error> {
+        self.write_with(table, positions, copies, |_, _| true)
+    }
+
+    /// The same, which never writes to a kept page unless `grows` says so: of an index and a page, whether the sequence goes on
+    /// with the text of the page's node.
+    pub(crate) fn write_with(
+        &mut self,
+        table: &mut PageTable,
+        positions: Range<usize>,
+        copies: &mut Vec<PageCopy>,
+        grows: impl Fn(usize, u32) -> bool,
+    ) -> Result<(), Error> {
         let Range { start, end } = positions;
         let outside = Error::Positions { start, end, len: table.len };
         if start > end || end > table.len {
@@ -32,18 +44,21 @@ impl Pool {
         }
         let pages = table.pages.get_mut(start / self.page..end.div_ceil(self.page)).ok_or(outside)?;
         // The first place that is written, in each of the pages.
-        let places = || std::iter::once(start % self.page).chain(std::iter::repeat(0));
-
+        let first = start / self.page;
+        let places = || (first..).zip(std::iter::once(start % self.page).chain(std::iter::repeat(0)));
+        let shared = |pool: &Pool, index: usize, page: u32, place: usize| -> Result<bool, Error> {
+            Ok(pool.is_shared(page, place)? || pool.kept(page) > 0 && !grows(index, page))
+        };
         let mut wanted = 0;
-        for (&page, place) in pages.iter().zip(places()) {
-            wanted += usize::from(self.is_shared(page, place)?);
+        for (&page, (index, place)) in pages.iter().zip(places()) {
+            wanted += usize::from(shared(self, index, page, place)?);
         }
         self.require(wanted)?;
         copies.try_reserve(1).map_err(|_| Error::NoMemory { pages: 1 })?;
 
-        for (page, place) in pages.iter_mut().zip(places()) {
+        for (page, (index, place)) in pages.iter_mut().zip(places()) {
             // There are as many free pages as were counted.
-            if self.is_shared(*page, place)?
+            if shared(self, index, *page, place)?
                 && let Some(to) = self.take()
             {
                 let from = std::mem::replace(page, to);

@@ -1,6 +1,7 @@
 //! Eviction of nodes.
 
 use super::PrefixTree;
+use super::nodes::Nodes;
 use crate::{Pool, Salt};
 use std::cmp::Reverse;
 
@@ -12,6 +13,11 @@ impl PrefixTree {
     ///
     /// It frees nothing in the pool of another tree.
     pub fn evict(&mut self, pool: &mut Pool, wanted: usize) -> usize {
+        self.evict_with(pool, wanted, |_, _| ())
+    }
+
+    /// The same, which calls `leaving` with the page of each node before it is removed.
+    pub(crate) fn evict_with(&mut self, pool: &mut Pool, wanted: usize, mut leaving: impl FnMut(&Nodes, u32)) -> usize {
         if !pool.is_tree(&self.id) {
             return 0;
         }
@@ -27,6 +33,7 @@ impl PrefixTree {
             let Some((place, page)) = first else { return evicted };
             unheld[nodes.family(page)] -= 1;
             stats.evicted += nodes.text(page).len() as u64;
+            leaving(nodes, page);
             nodes.remove(place);
             pool.unkeep(page);
         }

@@ -22,6 +22,19 @@ impl PrefixTree {
     /// another pool; [`Error::OtherText`] if a page of the table has another text in the tree. The pages before it
     /// are nodes then.
     pub fn insert(&mut self, pool: &mut Pool, salt: Salt, table: &mut PageTable, ids: &[u32]) -> Result<usize, Error> {
+        self.insert_with(pool, salt, table, ids, |_, _| ())
+    }
+
+    /// The same, which calls `replaced` with the page of a partial node that is no longer one, and with the page of the node
+    /// in its place.
+    pub(crate) fn insert_with(
+        &mut self,
+        pool: &mut Pool,
+        salt: Salt,
+        table: &mut PageTable,
+        ids: &[u32],
+        mut replaced: impl FnMut(u32, u32),
+    ) -> Result<usize, Error> {
         if !pool.is_tree(&self.id) {
             return Err(Error::OtherPool { nodes: self.size() });
         }
@@ -37,7 +50,7 @@ impl PrefixTree {
                 return Err(Error::NotHeld { page: *page });
             }
             let node = if self.nodes.text(*page).is_empty() {
-                self.insert_page(pool, parent, page, part)?
+                self.insert_page(pool, parent, page, part, &mut replaced)?
             } else if self.nodes.parent(*page) == parent && agree(self.nodes.text(*page), part) {
                 self.extend(pool, *page, part);
                 Some(*page)
@@ -60,6 +73,7 @@ impl PrefixTree {
         parent: Parent,
         page: &mut u32,
         ids: &[u32],
+        replaced: &mut impl FnMut(u32, u32),
     ) -> Result<Option<u32>, Error> {
         let mut place = self.nodes.place(parent, ids);
         if let Some(equal) = self.nodes.child_at(parent, place).filter(|&node| self.nodes.text(node).starts_with(ids)) {
@@ -71,15 +85,17 @@ impl PrefixTree {
             }
             return Ok(Some(equal));
         }
-        if let Some(shorter) = self.nodes.child_before(parent, place)
-            && ids.starts_with(self.nodes.text(shorter))
-        {
+        let shorter = self.nodes.child_before(parent, place).filter(|&node| ids.starts_with(self.nodes.text(node)));
+        if let Some(shorter) = shorter {
             place -= 1;
             self.nodes.remove(place);
             pool.unkeep(shorter);
         }
         self.nodes.add(place, *page, parent, ids);
         pool.keep(*page, ids.len());
+        if let Some(shorter) = shorter {
+            replaced(shorter, *page);
+        }
         Ok(Some(*page))
     }
 

@@ -7,7 +7,7 @@ mod nodes;
 mod tests;
 
 use crate::{Error, Pool, Salt};
-use nodes::{Nodes, Parent};
+pub(crate) use nodes::{Nodes, Parent, filled};
 use std::sync::Arc;
 
 /// Finds pages that hold the beginning of a text. A node is a page with the token ids of its first places; its children
@@ -98,10 +98,14 @@ impl PrefixTree {
     /// [`Error::SecondTree`], or [`Error::NoMemory`] for its lists, which have a word for each place of the pool.
     pub fn new(pool: &mut Pool) -> Result<PrefixTree, Error> {
         let nodes = Nodes::new(pool.capacity(), pool.page())?;
-        let unheld = nodes::filled(pool.capacity(), 0)?;
+        let unheld = filled(pool.capacity(), 0)?;
         let id = Arc::new(());
         pool.set_tree(&id)?;
         Ok(PrefixTree { nodes, id, unheld, clock: 0, stats: Stats::default() })
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     /// The number of nodes, which is the number of pages in the tree.

@@ -4,7 +4,7 @@ use crate::{Error, Salt};
 
 /// The place of a text: it begins a prompt, or it continues the text of a whole page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Parent {
+pub(crate) enum Parent {
     /// The first page of a text with this salt.
     Root(Salt),
     /// The page behind this one.
@@ -16,7 +16,7 @@ pub(super) enum Parent {
 /// the text would have. No text of a child begins with the whole text of another child of the same parent: siblings with
 /// a common beginning part before either of them ends.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     /// Tokens per page.
     page: usize,
     /// The pages of the nodes, sorted.
@@ -37,7 +37,7 @@ pub(super) struct Nodes {
 }
 
 /// A list of `len` equal values.
-pub(super) fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, Error> {
+pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     list.try_reserve_exact(len).map_err(|_| Error::NoMemory { pages: len })?;
     list.resize(len, value);

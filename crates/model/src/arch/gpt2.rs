@@ -29,7 +29,7 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let q = t.columns(qkv, part(0, q_cols))?;
             let k = t.columns(qkv, part(q_cols, k_cols))?;
             let v = t.columns(qkv, part(q_cols + k_cols, v_cols))?;
-            x = t.add(x, l.attention(0, [q, k, v], rows, kv, Bias::Needed)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Needed)?)?;
             let h = l.layer_norm("ffn_norm", x)?;
             let h = t.gelu(l.dense("ffn_up", c.ffn, Bias::Needed, h)?)?;
             x = t.add(x, l.dense("ffn_down", c.width, Bias::Needed, h)?)?;

@@ -1,5 +1,6 @@
 //! Architectures: one file each, and one line in the table of this file.
 
+mod gemma3;
 mod gpt2;
 mod llama;
 mod qwen2;
@@ -27,4 +28,5 @@ pub(crate) static ARCHS: &[Arch] = &[
     Arch { name: "qwen2", config: qwen2::config, body: qwen2::body, head: qwen2::head },
     Arch { name: "qwen3", config: qwen3::config, body: qwen3::body, head: qwen3::head },
     Arch { name: "gpt2", config: gpt2::config, body: gpt2::body, head: gpt2::head },
+    Arch { name: "gemma3", config: gemma3::config, body: gemma3::body, head: gemma3::head },
 ];

@@ -25,9 +25,9 @@ pub(super) fn body(c: &Config, source: &dyn WeightSource, kv: KvFormats) -> Resu
             let q = l.rms_norm("attn_q_norm", c.head_dim, q)?;
             let k = l.rms_norm("attn_k_norm", c.head_dim, k)?;
             let (q, k) = (t.rope(q, rows, &rope)?, t.rope(k, rows, &rope)?);
-            x = t.add(x, l.attention(0, [q, k, v], rows, kv, Bias::Any)?)?;
+            x = t.add(x, l.attention([q, k, v], rows, kv, Bias::Any)?)?;
             let h = l.rms_norm("ffn_norm", c.width, x)?;
-            x = t.add(x, l.gated_mlp(h)?)?;
+            x = t.add(x, l.gated_mlp(|gate| t.silu(gate), h)?)?;
         }
         Ok(x)
     })

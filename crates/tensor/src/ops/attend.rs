@@ -4,10 +4,10 @@ use crate::cache::Cache;
 use crate::math;
 use crate::op::{Arrays, Cost, Mismatch, OpDef, Operands, Types};
 use crate::step::{GROUPS, ROWS, Row, StepView, rows};
-use crate::{Array, Dim, Sizes, Type};
+use crate::{Array, Dim, Sizes, Slots, Type, Visible};
 
-/// `(q, k, v, rows) -> x`: causal attention (Vaswani et al. 2017) of each row over the positions 0 to its own of its
-/// sequence, read from the caches that `kv_write` returned. Query head h reads KV head h / (heads / kv_heads).
+/// `(q, k, v, rows) -> x`: causal attention (Vaswani et al. 2017) of each row over its own position and earlier positions of
+/// its sequence, read from the caches that `kv_write` returned. Query head h reads KV head h / (heads / kv_heads).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attend {
     /// Query heads.
@@ -16,6 +16,40 @@ pub struct Attend {
     pub kv_heads: usize,
     /// The factor of scores, usually 1 / sqrt(head_dim).
     pub scale: f64,
+    /// The positions that a row sees; all of them from 0 to its own if this is `None`. Hidden positions need no page.
+    pub window: Option<Window>,
+}
+
+/// A sliding window (Beltagy et al. 2020, arXiv 2004.05150), perhaps with the first tokens (Xiao et al. 2023, arXiv 2309.17453).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// A row sees itself and the `size - 1` rows before it; at least 1.
+    pub size: usize,
+    /// It also sees the first tokens of its sequence, as many as this.
+    pub first: usize,
+}
+
+impl Window {
+    /// A window that hides nothing.
+    pub const ALL: Window = Window { size: usize::MAX, first: 0 };
+
+    /// What a row at a position sees.
+    pub fn visible(self, position: usize) -> Visible {
+        let end = position.saturating_add(1);
+        Visible::new(self.first, end.saturating_sub(self.size), end)
+    }
+
+    /// The most positions that a row sees.
+    pub fn most(self) -> usize {
+        self.size.saturating_add(self.first)
+    }
+}
+
+impl Attend {
+    /// What a row at a position sees.
+    pub fn visible(&self, position: usize) -> Visible {
+        self.window.unwrap_or(Window::ALL).visible(position)
+    }
 }
 
 impl OpDef for Attend {
@@ -24,8 +58,13 @@ impl OpDef for Attend {
     }
 
     fn attributes(&self) -> String {
-        let Attend { heads, kv_heads, scale } = self;
-        format!("heads {heads}/{kv_heads}, scale {scale}")
+        let Attend { heads, kv_heads, scale, window } = self;
+        let window = match window {
+            None => String::new(),
+            Some(Window { size, first: 0 }) => format!(", window {size}"),
+            Some(Window { size, first }) => format!(", window {size} and the first {first}"),
+        };
+        format!("heads {heads}/{kv_heads}, scale {scale}{window}")
     }
 
     fn infer(&self, ins: &Operands) -> Result<Types, Mismatch> {
@@ -50,6 +89,9 @@ impl OpDef for Attend {
         let values = format!("a cache of {kv_heads} heads in layer group {group}");
         let v = ins.some(2, &values, |v| dim(v).is_some() && v.rows.group() == group)?;
         ins.is(3, ROWS)?;
+        if self.window.is_some_and(|w| w.size == 0) {
+            return Err(ins.mismatch(0, "a window of at least 1 position"));
+        }
         Ok(Types::from_slice(&[Type::f32(q.rows, dim(&v).unwrap_or_default().saturating_mul(heads))]))
     }
 
@@ -68,22 +110,23 @@ impl OpDef for Attend {
             let row = rows[r];
             if of != Some(row.seq) {
                 of = Some(row.seq);
-                let reach =
-                    rows.iter().filter(|o| o.seq == row.seq).map(|o| o.position as usize + 1).max().unwrap_or(0);
-                [keys, values] = [k, v].map(|(cache, lie)| self.decoded(step, cache, lie, row.seq, reach));
+                let seen = self.seen(&rows, row.seq);
+                [keys, values] = [k, v].map(|(cache, lie)| decoded(step, cache, lie, row.seq, &seen));
             }
-            let n = row.position as usize + 1;
+            let visible = self.visible(row.position as usize).ranges();
+            let positions = || visible.iter().cloned().flatten();
+            let n = positions().count();
             let mut sums = zeros::<f64>(v_dim);
             for head in 0..self.heads {
                 let kv_head = head / (self.heads / self.kv_heads);
                 let query = &q.row(r)[head * k_dim..][..k_dim];
                 let key = |t: usize| &keys[t * width(k) + kv_head * k_dim..][..k_dim];
-                let scores = collect(n, (0..n).map(|t| dot(query, key(t)) * self.scale));
+                let scores = collect(n, positions().map(|t| dot(query, key(t)) * self.scale));
                 let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let weights = collect(n, scores.iter().map(|s| math::exp(s - max)));
                 let total: f64 = weights.iter().sum();
                 sums.fill(0.0);
-                for (t, weight) in weights.iter().enumerate() {
+                for (t, weight) in positions().zip(&weights) {
                     let value = &values[t * width(v) + kv_head * v_dim..][..v_dim];
                     sums.iter_mut().zip(value).for_each(|(sum, v)| *sum += weight * f64::from(*v));
                 }
@@ -93,27 +136,40 @@ impl OpDef for Attend {
         }))
     }
 
-    /// Every row reads all places of its sequence, at most; how many those are only the step knows.
+    /// Every row reads all places of its sequence that it sees, at most; how many those are only the step knows.
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let caches = ins[1].bytes(sizes).saturating_add(ins[2].bytes(sizes));
-        let macs = ins[1].elements(sizes).saturating_add(ins[2].elements(sizes));
+        let (rows, slots) = (ins[0].rows.at(sizes), sizes.slots.of(ins[1].rows.group()));
+        let of = |places: usize| Sizes { slots: Slots::every_group(places.min(slots)), ..*sizes };
+        let most = self.window.unwrap_or(Window::ALL).most();
+        let (all, one) = (of(most.saturating_mul(rows)), of(most));
+        let caches = ins[1].bytes(&all).saturating_add(ins[2].bytes(&all));
+        let macs = ins[1].elements(&one).saturating_add(ins[2].elements(&one));
         let heads = (self.heads / self.kv_heads) as u64;
-        let rows = ins[0].rows.at(sizes) as u64;
         Cost {
             bytes: caches.saturating_add(ins[0].bytes(sizes)).saturating_add(outs[0].bytes(sizes)),
-            flops: macs.saturating_mul(2 * heads).saturating_mul(rows),
+            flops: macs.saturating_mul(2 * heads).saturating_mul(rows as u64),
         }
     }
 }
 
 impl Attend {
-    /// The heads of each position, one after the other.
-    fn decoded(&self, step: &StepView, cache: &Array, lie: Cache, seq: u32, reach: usize) -> Vec<f32> {
-        let mut values = zeros::<f32>(reach.saturating_mul(lie.heads * cache.cols()));
-        for (i, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
-            let (t, head) = (i / lie.heads, i % lie.heads);
+    /// Of each position of a sequence, whether one of its rows sees it.
+    fn seen(&self, rows: &[Row], seq: u32) -> Vec<bool> {
+        let visible = rows.iter().filter(|row| row.seq == seq).map(|row| self.visible(row.position as usize));
+        let mut seen = zeros::<bool>(visible.clone().map(|v| v.end).max().unwrap_or(0));
+        visible.flat_map(Visible::ranges).for_each(|range| seen[range].fill(true));
+        seen
+    }
+}
+
+/// The heads of each position that is seen, one after the other; zeros for the other positions.
+fn decoded(step: &StepView, cache: &Array, lie: Cache, seq: u32, seen: &[bool]) -> Vec<f32> {
+    let mut values = zeros::<f32>(seen.len().saturating_mul(lie.heads * cache.cols()));
+    for (i, row) in values.chunks_exact_mut(cache.cols()).enumerate() {
+        let (t, head) = (i / lie.heads, i % lie.heads);
+        if seen[t] {
             cache.decode_row(lie.row(head, step.place(seq as usize, cache.group(), t)), row);
         }
-        values
     }
+    values
 }

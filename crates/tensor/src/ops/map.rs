@@ -10,6 +10,8 @@ use smallvec::SmallVec;
 pub enum Term {
     /// The i-th operand.
     In(u8),
+    /// A number.
+    Constant(f32),
     /// a + b
     Add,
     /// a * b
@@ -46,6 +48,10 @@ impl Expr {
                     stack[n] = input(usize::from(i));
                     n += 1;
                 }
+                Term::Constant(value) => {
+                    stack[n] = value;
+                    n += 1;
+                }
                 Term::Add => {
                     n -= 1;
                     stack[n - 1] += stack[n];
@@ -77,7 +83,7 @@ impl Expr {
     /// Whether it leaves one value and its stack neither runs dry nor over.
     pub fn is_well_formed(&self) -> bool {
         let depth = self.0.iter().try_fold(0usize, |n, term| match term {
-            Term::In(_) => (n < Self::DEPTH).then_some(n + 1),
+            Term::In(_) | Term::Constant(_) => (n < Self::DEPTH).then_some(n + 1),
             Term::Add | Term::Mul => (n >= 2).then(|| n - 1),
             Term::Silu | Term::Gelu => (n >= 1).then_some(n),
         });
@@ -95,7 +101,11 @@ impl OpDef for Map {
     }
 
     fn attributes(&self) -> String {
-        let term = |t: &Term| if let Term::In(i) = t { format!("${i}") } else { format!("{t:?}").to_lowercase() };
+        let term = |t: &Term| match t {
+            Term::In(i) => format!("${i}"),
+            Term::Constant(value) => format!("{value:?}"),
+            other => format!("{other:?}").to_lowercase(),
+        };
         self.0.0.iter().map(term).collect::<Vec<_>>().join(" ")
     }
 
@@ -118,7 +128,7 @@ impl OpDef for Map {
     }
 
     fn cost(&self, ins: &[Type], outs: &[Type], sizes: &Sizes) -> Cost {
-        let computing = self.0.0.iter().filter(|t| !matches!(t, Term::In(_))).count() as u64;
+        let computing = self.0.0.iter().filter(|t| !matches!(t, Term::In(_) | Term::Constant(_))).count() as u64;
         Cost { bytes: Cost::moved(ins, outs, sizes), flops: outs[0].elements(sizes).saturating_mul(computing) }
     }
 }
@@ -138,6 +148,9 @@ mod tests {
         let gate = Expr::new(&[In(0), Silu, In(1), Mul]);
         assert_eq!(gate.apply(|i| [0.0, 7.0][i]), 0.0);
         assert_eq!(gate.apply(|i| [1.0, 2.0][i]), 2.0 * 0.731_058_6);
+        let scaled = Expr::new(&[In(0), Constant(0.1), Mul]);
+        assert!(scaled.is_well_formed() && !Expr::new(&[Constant(1.0); 9]).is_well_formed());
+        assert_eq!((scaled.apply(|_| 3.0), Map(scaled).attributes()), (3.0 * 0.1, "$0 0.1 mul".to_owned()));
     }
 
     /// The erf form gives 0.841345 and -0.158655.
@@ -154,7 +167,12 @@ mod tests {
     fn terms_that_only_read_cost_nothing() {
         use Term::*;
         let x = Type::f32(Dim::N(1), 10);
-        for (terms, flops) in [(&[In(0), In(0), Mul][..], 10), (&[In(2)], 0), (&[In(0), Silu, In(1), Mul], 20)] {
+        for (terms, flops) in [
+            (&[In(0), In(0), Mul][..], 10),
+            (&[In(2)], 0),
+            (&[In(0), Silu, In(1), Mul], 20),
+            (&[In(0), Constant(2.0), Mul], 10),
+        ] {
             let map = Map(Expr::new(terms));
             let ins = vec![x; map.0.inputs()];
             assert_eq!(map.cost(&ins, &[x], &Sizes::default()).flops, flops, "{terms:?}");

@@ -21,7 +21,7 @@ mod score;
 
 pub use accept::Accept;
 pub use advance::Advance;
-pub use attend::Attend;
+pub use attend::{Attend, Window};
 pub use begin_step::BeginStep;
 pub use columns::Columns;
 pub use embed::{By, Embed};

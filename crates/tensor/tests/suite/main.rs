@@ -7,3 +7,4 @@ mod quants;
 mod samplers;
 mod sampling;
 mod top_p;
+mod windows;

@@ -416,6 +416,28 @@ fn c07_user_defined_tokens_are_always_found_the_longest_first() {
     assert_eq!(plain(&tokenizer, "abcdab bcd"), [257, 67, 256, 220, 258]);
 }
 
+/// In Gemma `<s>` and `</s>` are tags of HTML; in Phi-3 only the first one is a control token.
+#[test]
+fn c07_a_tag_of_html_ends_no_text() {
+    for (open, kind, ends) in [
+        (USER_DEFINED, USER_DEFINED, false),
+        (NORMAL, USER_DEFINED, false),
+        (CONTROL, NORMAL, false),
+        (CONTROL, USER_DEFINED, true),
+        (USER_DEFINED, CONTROL, true),
+        (CONTROL, CONTROL, true),
+    ] {
+        let metadata = spm(&[("<eos>", CONTROL), ("<end_of_turn>", CONTROL), ("<", NORMAL)]);
+        let mut types = metadata.i32s("tokenizer.ggml.token_type").unwrap().unwrap().into_owned();
+        (types[1], types[2]) = (open, kind);
+        let tokenizer = load(&set(&set(&metadata, "token_type", types), "eos_token_id", 259u32));
+        assert_eq!(tokenizer.end_tokens().contains(&2), ends, "types {open}, {kind}");
+        assert!([259, 260].iter().all(|id| tokenizer.end_tokens().contains(id)));
+        assert_eq!(plain(&tokenizer, "<</s>").contains(&2), kind == USER_DEFINED && !ends, "types {open}, {kind}");
+        assert_eq!(tokenizer.token(2).unwrap().kind == TokenKind::Control, ends);
+    }
+}
+
 #[test]
 fn c08_texts_beyond_the_limit_are_refused() {
     let tokenizer = load(&bpe(&[], &[]));

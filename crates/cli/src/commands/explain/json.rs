@@ -1,8 +1,20 @@
 //! `explain --json`: one object, whose fields `docs/explain.md` lists.
 
+use inkstone::tensor::Group;
+use inkstone::tensor::ops::Window;
 use inkstone::{ExplainedStep, ExplainedWeight, Explanation};
 use serde::Serialize;
 use std::io::{self, Write};
+
+/// The layer groups with windows.
+fn windows(e: &Explanation) -> impl Iterator<Item = OfWindow> {
+    e.groups.iter().enumerate().filter_map(|(i, group)| match group {
+        Group::Full => None,
+        Group::Window(Window { size, first }) => {
+            Some(OfWindow { size: *size, first: *first, cache_tokens: e.largest.slots.of(i) })
+        }
+    })
+}
 
 pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     let object = Object {
@@ -28,6 +40,7 @@ pub(super) fn write(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
             free_bytes: e.needs.free(),
             page_bytes: e.needs.page,
             cache_tokens: e.largest.slots.of(0),
+            windows: windows(e).collect(),
             rows: e.largest.rows,
             logit_rows: e.largest.logit_rows,
         },
@@ -79,6 +92,13 @@ struct Memory {
 }
 
 #[derive(Serialize)]
+struct OfWindow {
+    size: usize,
+    first: usize,
+    cache_tokens: usize,
+}
+
+#[derive(Serialize)]
 struct Decision {
     weight_bytes: u64,
     value_bytes: u64,
@@ -88,6 +108,7 @@ struct Decision {
     free_bytes: u64,
     page_bytes: u64,
     cache_tokens: usize,
+    windows: Vec<OfWindow>,
     rows: usize,
     logit_rows: usize,
 }

@@ -3,6 +3,8 @@
 use super::layers::{Block, Shown, short, shown};
 use crate::commands::table::{Line, counted, figure, lines};
 use crate::terminal::one_line;
+use inkstone::tensor::Group;
+use inkstone::tensor::ops::Window;
 use inkstone::{ExplainedStep, Explanation};
 use std::io::{self, Write};
 
@@ -78,6 +80,13 @@ fn head(out: &mut impl Write, e: &Explanation) -> io::Result<()> {
     let (tokens, context) =
         (counted(e.largest.slots.of(0) as u64, "token"), counted(e.sizes.slots.of(0) as u64, "token"));
     writeln!(out, "        a cache of {tokens}, for contexts of {context}")?;
+    for (i, group) in e.groups.iter().enumerate() {
+        if let Group::Window(Window { size, first }) = group {
+            let first = if *first > 0 { format!(" and the first {first}") } else { String::new() };
+            let tokens = counted(e.largest.slots.of(i) as u64, "token");
+            writeln!(out, "        layers that see the last {size} tokens{first}: a cache of {tokens}")?;
+        }
+    }
     let sum = |of: fn(&ExplainedStep) -> u64| e.steps.iter().map(of).fold(0, u64::saturating_add);
     let (bytes, flops) = (figure(sum(|s| s.bytes) as f64, "B"), figure(sum(|s| s.flops) as f64, ""));
     let (rows, steps) = (counted(e.sizes.rows as u64, "row"), counted(e.steps.len() as u64, "step"));

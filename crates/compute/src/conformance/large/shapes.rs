@@ -63,12 +63,12 @@ pub(super) fn others(scale: &Scale) -> Vec<Large> {
     for format in [DType::F16, DType::Q8_0] {
         let cache = move || Operand::Values(Type::cache(0, format, kv_heads, dim));
         all.push(case(Some(format), move |rows, _| {
-            let attend = Attend { heads, kv_heads, scale: 0.125 };
+            let attend = Attend { heads, kv_heads, scale: 0.125, window: None };
             Some(Case::new(attend, rows, &[values(heads * dim), cache(), cache(), Operand::Rows(TOKENS)]))
         }));
         for norms in [false, true] {
             all.push(case(Some(format), move |rows, _| {
-                Some(regions::attend_of(rows, format, norms, [heads, kv_heads, dim]))
+                Some(regions::attend_of(rows, format, norms, [heads, kv_heads, dim], None))
             }));
         }
         all.push(case(Some(format), move |rows, _| {

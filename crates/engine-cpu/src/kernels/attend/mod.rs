@@ -1,6 +1,6 @@
-//! Causal attention in blocks of 64 positions with an online softmax in the order of blocks, in segments of 2,048
-//! positions that are merged in their order. Blocks and segments begin at absolute positions, so a row gives the same
-//! bits in any chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of
+//! Causal attention, perhaps with a window, in blocks of 64 positions with an online softmax in the order of blocks, in
+//! segments of 2,048 positions that are merged in their order. Blocks and segments begin at absolute positions, and a row
+//! skips those in which it sees nothing, so it gives the same bits in any chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of
 //! 16 lanes that is folded after each block. Queries of one KV head go through a block together, a few at a time in
 //! registers.
 
@@ -15,9 +15,9 @@ use crate::memory::{HeadRows, Run};
 use crate::tile::{Places, Tile, step_rows};
 use block::{Block, Format};
 use inkstone_compute::{Shape, Tiling, Work};
-use inkstone_tensor::Op;
 use inkstone_tensor::ops::Attend;
 use inkstone_tensor::step::{Row, StepError};
+use inkstone_tensor::{Op, Visible};
 use seen::Seen;
 use smallvec::SmallVec;
 use tiles::{Next, Rows, Values, most};
@@ -102,14 +102,14 @@ pub(super) struct Head<'a> {
     formats: [Format; 2],
     /// Query heads.
     group: usize,
-    scale: f32,
+    op: &'a Attend,
 }
 
 impl<'a> Head<'a> {
     /// Of these keys and values, of so many values each.
-    pub(super) fn new(op: &Attend, caches: [HeadRows<'a>; 2], dims: [usize; 2]) -> Head<'a> {
+    pub(super) fn new(op: &'a Attend, caches: [HeadRows<'a>; 2], dims: [usize; 2]) -> Head<'a> {
         let formats = [Format::of(&caches[0], dims[0]), Format::of(&caches[1], dims[1])];
-        Head { caches, formats, group: op.heads / op.kv_heads, scale: op.scale as f32 }
+        Head { caches, formats, group: op.heads / op.kv_heads, op }
     }
 
     /// Floats of scratch for so many rows.
@@ -157,20 +157,31 @@ impl<'a> Head<'a> {
         let (mut seen, mut segment) = (Seen::split(seen, count), Seen::split(floats, count));
         let mut block = Block::split(block, self.formats, count);
         let caches = [&self.caches[0], &self.caches[1]];
-        let end = rows.iter().map(|r| r.position as usize + 1).max().unwrap_or(0);
-        let positions = |begin: usize| begin..end.min(begin + BLOCK);
+        let sees = |row: &Row| self.op.visible(row.position as usize);
+        // Of the block with the first position that some row sees from `position` on: its beginning, and what is seen of it.
+        let block_from = |position: usize| {
+            let begin = rows.iter().filter_map(|row| sees(row).next(position)).min()? / BLOCK * BLOCK;
+            let visible = rows.iter().map(|row| sees(row).cut(begin, BLOCK));
+            Some((begin, visible.fold(Visible::NONE, Visible::join)))
+        };
         // The rows of a block and of the next block, in turn.
         let mut found = [BlockRows::none(), BlockRows::none()];
-        found[0].find(caches, places, positions(0))?;
+        let mut at = 0;
+        let mut next = block_from(0);
+        if let Some((begin, visible)) = next {
+            found[at].find(caches, places, begin, visible)?;
+        }
         let into = isa::far().keys(rows.len());
-        for runs in [found[0].keys(), found[0].values()] {
+        for runs in [found[at].keys(), found[at].values()] {
             ask(isa, runs, into);
         }
-        for from in (0..end).step_by(SEGMENT) {
+        while let Some((begin, _)) = next {
+            let from = begin / SEGMENT * SEGMENT;
             segment.clear();
-            for begin in (from..end.min(from + SEGMENT)).step_by(BLOCK) {
-                let at = begin / BLOCK % 2;
-                found[1 - at].find(caches, places, positions(begin + BLOCK))?;
+            while let Some((begin, _)) = next.filter(|(begin, _)| *begin < from + SEGMENT) {
+                next = block_from(begin + BLOCK);
+                let (following, visible) = next.unwrap_or((begin, Visible::NONE));
+                found[1 - at].find(caches, places, following, visible)?;
                 // Contiguous rows are prefetched while tiles compute.
                 for (cache, runs) in self.caches.iter().zip([found[1 - at].keys(), found[1 - at].values()]) {
                     if cache.is_apart() {
@@ -179,12 +190,13 @@ impl<'a> Head<'a> {
                 }
                 block.load_keys(isa, self.formats[0], found[at].keys());
                 block.load_values(isa, self.formats[1], found[at].values());
-                let sight = Sight { rows, begin, found: &found[at], following: &found[1 - at], into };
+                let sight = Sight { rows, op: self.op, begin, found: &found[at], following: &found[1 - at], into };
                 self.see(isa, &block, queries, &sight, &mut segment);
+                at = 1 - at;
             }
-            for (i, _) in rows.iter().enumerate().filter(|(_, r)| r.position as usize >= from) {
+            for (i, visible) in rows.iter().map(sees).enumerate().filter(|(_, v)| !v.cut(from, SEGMENT).is_empty()) {
                 for query in i * self.group..(i + 1) * self.group {
-                    seen.merge(isa, &segment, query, from == 0);
+                    seen.merge(isa, &segment, query, visible.begin() >= from);
                 }
             }
         }
@@ -199,7 +211,7 @@ impl<'a> Head<'a> {
         let all = sight.rows.len();
         let (mut row, mut is_first) = (0, true);
         while row < all {
-            let run = (row..all).take_while(|row| sight.count(*row) > 0).count();
+            let run = (row..all).take_while(|row| !sight.visible(*row).is_empty()).count();
             let (mut first, end) = (row * self.group, (row + run) * self.group);
             row += run.max(1);
             while first < end {
@@ -254,6 +266,7 @@ fn ask<I: Floats>(isa: I, runs: &[Run], into: Cache) {
 /// A block of positions, and who sees how much of it.
 struct Sight<'c, 'a> {
     rows: &'c [Row],
+    op: &'c Attend,
     /// Its first position.
     begin: usize,
     found: &'c BlockRows<'a>,
@@ -263,9 +276,10 @@ struct Sight<'c, 'a> {
 }
 
 impl Sight<'_, '_> {
-    /// How many of its positions a row sees.
-    fn count(&self, row: usize) -> usize {
-        (self.rows[row].position as usize + 1).saturating_sub(self.begin).min(BLOCK)
+    /// What a row sees of it.
+    #[inline(always)]
+    fn visible(&self, row: usize) -> Visible {
+        self.op.visible(self.rows[row].position as usize).cut(self.begin, BLOCK)
     }
 
     /// The contiguous keys and values, to be prefetched while tiles compute.
@@ -302,10 +316,10 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
     fn call(self) {
         let TileOf { isa, call, first, next, seen } = self;
         let Call { head, block, queries, sight, values } = *call;
-        let (mut x, mut counts): ([&[f32]; Q], [usize; Q]) = ([&[]; Q], [0; Q]);
+        let (mut x, mut visible): ([&[f32]; Q], [Visible; Q]) = ([&[]; Q], [Visible::NONE; Q]);
         let (mut row, mut query) = (first / head.group, first % head.group);
         for q in 0..Q {
-            (x[q], counts[q]) = (queries.get(row, query), sight.count(row));
+            (x[q], visible[q]) = (queries.get(row, query), sight.visible(row));
             query += 1;
             if query == head.group {
                 (row, query) = (row + 1, 0);
@@ -314,23 +328,41 @@ impl<I: Floats, const Q: usize> Body for TileOf<'_, '_, '_, I, Q> {
         let mut weights = [[[0.0; LANES]; VECTORS]; Q];
         let [keys, next] = next;
         block.scores(isa, x, queries.dim, keys, &mut weights);
-        let before = seen.weigh(isa, first, &mut weights, counts, head.scale);
+        let mut before = seen.weigh(isa, first, &mut weights, visible, head.op.scale as f32);
         let weights = weights.as_flattened().as_flattened();
-        // First the positions that all of them see, then the positions that only some see.
         let vectors = head.vectors();
         let sums: &mut [F16x] = &mut seen.sums[first * vectors..][..Q * vectors];
-        let all = counts.iter().copied().min().unwrap_or(0);
         let mut of: [&[f32]; Q] = [&[]; Q];
+        let (mut from, mut end) = (0, BLOCK);
         for q in 0..Q {
             of[q] = &weights[q * BLOCK..][..BLOCK];
+            (from, end) = (from.max(visible[q].from), end.min(visible[q].end));
         }
+        end = end.max(from);
+        // In ascending order: what only some of them see, then what all of them see, then what only some see.
         let format = head.formats[1];
-        block.add(isa, format, Values { rows: values.part(0..all), weights: of, before, sums, next });
         for q in 0..Q {
-            if counts[q] > all {
-                let (rows, weights) = (values.part(all..counts[q]), &of[q][all..]);
+            let Visible { first, from: own, end: last } = visible[q];
+            for part in [0..first, own..last.min(from)] {
+                if !part.is_empty() {
+                    let (rows, weights) = (values.part(part.clone()), &of[q][part.start..]);
+                    let sums = &mut sums[q * vectors..][..vectors];
+                    isa.run(Rest { isa, block, format, rows, weights, before: before[q], sums });
+                    before[q] = 1.0;
+                }
+            }
+        }
+        let mut shared: [&[f32]; Q] = [&[]; Q];
+        for q in 0..Q {
+            shared[q] = &of[q][from..];
+        }
+        block.add(isa, format, Values { rows: values.part(from..end), weights: shared, before, sums, next });
+        for q in 0..Q {
+            let last = visible[q].end;
+            if last > end {
+                let (rows, weights) = (values.part(end..last), &of[q][end..]);
                 let sums = &mut seen.sums[(first + q) * vectors..][..vectors];
-                isa.run(Rest { isa, block, format, rows, weights, sums });
+                isa.run(Rest { isa, block, format, rows, weights, before: 1.0, sums });
             }
         }
     }
@@ -343,6 +375,8 @@ struct Rest<'c, I> {
     format: Format,
     rows: Rows<'c>,
     weights: &'c [f32],
+    /// What the sums are worth now.
+    before: f32,
     sums: &'c mut [F16x],
 }
 
@@ -351,7 +385,7 @@ impl<I: Floats> Body for Rest<'_, I> {
 
     #[inline(always)]
     fn call(self) {
-        let Rest { isa, block, format, rows, weights, sums } = self;
-        block.add(isa, format, Values { rows, weights: [weights], before: [1.0], sums, next: Next::NONE });
+        let Rest { isa, block, format, rows, weights, before, sums } = self;
+        block.add(isa, format, Values { rows, weights: [weights], before: [before], sums, next: Next::NONE });
     }
 }

@@ -3,6 +3,10 @@
 use super::VECTORS;
 use crate::isa::math::exp;
 use crate::isa::{F16x, Floats, LANES};
+use inkstone_tensor::Visible;
+
+/// All positions of a block.
+const WHOLE: Visible = Visible { first: 0, from: 0, end: VECTORS * LANES };
 
 /// Of some queries: the largest score, the sum of weights, and weighted values, each query's in whole vectors.
 pub(in crate::kernels) struct Seen<'a> {
@@ -36,15 +40,15 @@ impl<'a> Seen<'a> {
         self.sums.len() / self.maxima.len()
     }
 
-    /// Turns the scores of some queries, from `first` on, with a block into weights. Each query sees the first `counts`
-    /// positions. Gives what all that was seen before is worth now.
+    /// Turns the scores of some queries, from `first` on, with a block into weights. Each query sees some positions of it,
+    /// and the weights of the others are 0. Gives what all that was seen before is worth now.
     #[inline(always)]
     pub(super) fn weigh<I: Floats, const Q: usize>(
         &mut self,
         isa: I,
         first: usize,
         scores: &mut [[F16x; VECTORS]; Q],
-        counts: [usize; Q],
+        visible: [Visible; Q],
         scale: f32,
     ) -> [f32; Q] {
         let infinite = isa.splat_float(f32::NEG_INFINITY);
@@ -54,9 +58,13 @@ impl<'a> Seen<'a> {
             let mut largest = infinite;
             for (i, vector) in scores[q].iter_mut().enumerate() {
                 let mut score = isa.product(isa.floats(vector), isa.splat_float(scale));
-                if counts[q] < VECTORS * LANES {
+                if visible[q] != WHOLE {
                     let indices: [f32; LANES] = std::array::from_fn(|lane| (i * LANES + lane) as f32);
-                    score = isa.below(isa.floats(&indices), isa.splat_float(counts[q] as f32), score, infinite);
+                    let indices = isa.floats(&indices);
+                    let [first, from, end] = [visible[q].first, visible[q].from, visible[q].end];
+                    let before = isa.below(indices, isa.splat_float(first as f32), score, infinite);
+                    score = isa.below(indices, isa.splat_float(end as f32), score, infinite);
+                    score = isa.below(indices, isa.splat_float(from as f32), before, score);
                 }
                 largest = isa.larger(score, largest);
                 *vector = isa.lanes(score);

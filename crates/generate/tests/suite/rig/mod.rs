@@ -14,7 +14,7 @@ mod rng;
 pub use engine::Gate;
 pub use hash::{fails, next_token};
 pub use leaves::Leaves;
-pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, logit};
+pub use model::{AHEAD, BOS, BUDGET, EOS, PIECES, Setup, VOCAB, WINDOW, logit};
 pub use outcome::{Outcome, Reader, Request};
 pub use plain_search::PlainSearch;
 pub use rng::Rng;

@@ -9,6 +9,7 @@ use inkstone_generate::{Generator, Options, Result, RunConfig};
 use inkstone_gguf::{Gguf, Metadata, TensorSpec, Writer};
 use inkstone_graph::{Graph, Kind, Port, Tracer};
 use inkstone_model::{KvFormats, ModelGraph};
+use inkstone_tensor::ops::Window;
 use inkstone_tensor::{DType, Dim, Type, WeightSource};
 use inkstone_text::Tokenizer;
 use std::sync::Arc;
@@ -65,6 +66,9 @@ pub fn logit(last: u32, token: u32) -> f32 {
 /// The variable with the default of [`Setup::ahead`].
 pub const AHEAD: &str = "INKSTONE_AHEAD";
 
+/// The variable with the default of [`Setup::window`]: its size and its first tokens, `8:2`.
+pub const WINDOW: &str = "INKSTONE_WINDOW";
+
 /// The memory of the engine.
 pub const BUDGET: u64 = 1 << 26;
 
@@ -80,6 +84,8 @@ pub struct Setup {
     pub prefix: bool,
     pub page: usize,
     pub chunk: usize,
+    /// Checkpoints of each sequence.
+    pub checkpoints: usize,
     /// Buckets of the engine.
     pub rows: Vec<usize>,
     pub logit_rows: Vec<usize>,
@@ -95,6 +101,8 @@ pub struct Setup {
     pub nan: Option<u32>,
     /// The whole graphs of a layer with attention, whose weights have this seed, instead of the shorter ones.
     pub attention: Option<u64>,
+    /// The window of this layer.
+    pub window: Option<Window>,
     /// The formats of the caches of this layer.
     pub kv: KvFormats,
     /// Options of the file.
@@ -111,6 +119,7 @@ impl Default for Setup {
             prefix: true,
             page: 4,
             chunk: 0,
+            checkpoints: 8,
             rows: vec![1, 4, 16],
             logit_rows: vec![1, 2, 4],
             timed: false,
@@ -119,6 +128,10 @@ impl Default for Setup {
             leaves: Leaves::Nothing,
             nan: None,
             attention: None,
+            window: std::env::var(WINDOW).ok().map(|text| {
+                let [size, first] = [0, 1].map(|at| text.split(':').nth(at).and_then(|n| n.parse().ok()).unwrap_or(0));
+                Window { size, first }
+            }),
             kv: KvFormats::default(),
             file: Options::default(),
         }
@@ -149,11 +162,12 @@ impl Setup {
         let mut config = RunConfig::new(self.context);
         (config.sequences, config.page, config.chunk) = (self.sequences, self.page, self.chunk);
         (config.cache, config.queue, config.prefix) = (self.cache, self.queue, self.prefix);
+        config.checkpoints = self.checkpoints;
         config.file = self.file.clone();
         let file = self.attention.map_or_else(file, |seed| attention::file(seed, self.nan));
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
         let graphs = match self.attention {
-            Some(_) => ModelGraph::open(file, self.kv).expect("a sound model"),
+            Some(_) => ModelGraph::open_with_window(file, self.kv, self.window).expect("a sound model"),
             None => graphs(file),
         };
         Generator::new(Arc::new(graphs), Arc::new(tokenizer), engine, config, own)

@@ -148,7 +148,7 @@ fn g5_a_count_of_a_trillion_tokens_is_refused() {
     );
     // A row of keys and one of values.
     let token = 2 * 16 * 2;
-    let wanted = format!("{}, expected {token} for each of 27 tokens", token * 28);
+    let wanted = format!("{}, expected {} for 27 tokens", token * 28, token * 27);
     assert_eq!(rows(27), format!("the bytes of a session: number of bytes of the rows is {wanted}"));
 }
 
@@ -158,7 +158,7 @@ fn g5_bytes_behind_the_end_are_refused() {
     bytes.push(0);
     assert!(error(&bytes).starts_with("the bytes of a session: checksum is "));
     let error = error_after(|bytes, _| bytes.insert(bytes.len() - 8, 0));
-    let wanted = "number of bytes of the rows is 1793, expected 64 for each of 28 tokens";
+    let wanted = "number of bytes of the rows is 1793, expected 1792 for 28 tokens";
     assert_eq!(error, format!("the bytes of a session: {wanted}"));
 }
 

@@ -70,7 +70,7 @@ fn block(t: &Tracer, layer: usize, x: Value, rows: Value) -> Result<Value> {
     let k = t.kv_write(t.cache(&format!("blk.{layer}.k"), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
     let v = t.kv_write(t.cache(&format!("blk.{layer}.v"), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
     let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
+    let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, window: None })?;
     t.keep(k);
     t.keep(v);
     let x = t.add(x, t.linear(a, matrix("attn_output", WIDTH, q_cols)?, None)?)?;
@@ -130,6 +130,7 @@ macro_rules! with_regions {
         const ENCODED: &[(&str, Numerics)] = &[("quantize", ALONE), ("linear", $product), ("map", ALONE)];
         const BEFORE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("layer_norm", ALONE), ("quantize", ALONE), ("linear", $product), ("map", ALONE)];
+        const NORMED: &[(&str, Numerics)] = &[("rms_norm", ALONE), ("layer_norm", ALONE), ("map", ALONE)];
         const WRITE: &[(&str, Numerics)] =
             &[("rms_norm", ALONE), ("rope", ALONE), ("kv_write", ALONE), ("attend", ALONE)];
         let columns = |_: &inkstone_compute::Shape| Work::of(Tiling { col_block: 16, ..Tiling::WHOLE });
@@ -150,6 +151,8 @@ macro_rules! with_regions {
             region("linear_map", "linear_map.r8", BEFORE, 8, columns),
             region("linear_map", "linear_map", AFTER, usize::MAX, columns),
             region("norm_linear", "norm_linear.r8", BEFORE, 8, columns),
+            region("quantize_linear", "quantize_linear.r8", BEFORE, 8, columns),
+            region("norm_map", "norm_map", NORMED, usize::MAX, whole),
             region("norm_quantize", "norm_quantize", BEFORE, usize::MAX, whole),
             region("norm_rope_attend", "norm_rope_attend.r8", WRITE, 8, halves),
             region("rope_attend", "rope_attend.r8", WRITE, 8, halves),

@@ -2,7 +2,7 @@
 //! weights.
 
 use super::*;
-use inkstone_tensor::ops::Columns;
+use inkstone_tensor::ops::{Columns, Window};
 
 /// A kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +14,11 @@ pub enum Shape {
     Qwen3,
     /// Layer norms, one matrix for queries, keys and values, a plain MLP, biases everywhere.
     Gpt2,
+    /// As the third one, with a window, norms also behind each part and a gate of GELU.
+    Gemma3,
 }
 
-pub const SHAPES: [Shape; 4] = [Shape::Llama, Shape::Qwen2, Shape::Qwen3, Shape::Gpt2];
+pub const SHAPES: [Shape; 5] = [Shape::Llama, Shape::Qwen2, Shape::Qwen3, Shape::Gpt2, Shape::Gemma3];
 
 const Q: usize = HEADS * HEAD_DIM;
 const KV: usize = KV_HEADS * HEAD_DIM;
@@ -53,7 +55,7 @@ impl Shape {
         w.add("token_embd.weight", dtype, &[WIDTH, VOCAB]);
         for layer in 0..layers {
             let mut vector = |name: &str, n| w.add(&format!("blk.{layer}.{name}"), DType::F32, &[n]);
-            for norm in ["attn_norm", "ffn_norm"] {
+            for norm in ["attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm"] {
                 vector(&format!("{norm}.weight"), WIDTH);
                 vector(&format!("{norm}.bias"), WIDTH);
             }
@@ -103,6 +105,11 @@ impl Layer<'_, '_> {
         }
     }
 
+    /// The norm behind a part, if there is one.
+    fn behind(&self, name: &str, x: Value) -> Result<Value> {
+        if self.shape == Shape::Gemma3 { self.norm(name, x) } else { Ok(x) }
+    }
+
     fn dense(&self, name: &str, x: Value) -> Result<Value> {
         let (_, n, k) = self.shape.matrices().iter().find(|(m, ..)| *m == name).unwrap();
         let w = self.t.weight(&format!("blk.{}.{name}.weight", self.layer), *n, *k)?;
@@ -121,7 +128,7 @@ impl Layer<'_, '_> {
         let rope = Rope { head_dim: HEAD_DIM, frequencies, magnitude: 1.0, pairs: Pairs::Halves };
         let part = |part: &str| {
             let x = self.dense(&format!("attn_{part}"), x)?;
-            let normed = self.shape == Shape::Qwen3;
+            let normed = [Shape::Qwen3, Shape::Gemma3].contains(&self.shape);
             let norm = || t.rms_norm(x, self.vector(&format!("attn_{part}_norm.weight"), HEAD_DIM)?, EPS);
             t.rope(if normed { norm()? } else { x }, rows, &rope)
         };
@@ -134,15 +141,17 @@ impl Layer<'_, '_> {
         let k = t.kv_write(t.cache(&format!("blk.{}.k", self.layer), 0, DType::F16, KV_HEADS, HEAD_DIM), k, rows)?;
         let v = t.kv_write(t.cache(&format!("blk.{}.v", self.layer), 0, DType::F32, KV_HEADS, HEAD_DIM), v, rows)?;
         let scale = 1.0 / (HEAD_DIM as f64).sqrt();
-        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale })?;
+        let window = (self.shape == Shape::Gemma3).then_some(Window { size: 3, first: 1 });
+        let a = t.attend(q, &k, &v, rows, Attend { heads: HEADS, kv_heads: KV_HEADS, scale, window })?;
         t.keep(k);
         t.keep(v);
-        let x = t.add(x, self.dense("attn_output", a)?)?;
+        let x = t.add(x, self.behind("post_attention_norm", self.dense("attn_output", a)?)?)?;
         let h = self.norm("ffn_norm", x)?;
         let h = match self.shape {
             Shape::Gpt2 => t.gelu(self.dense("ffn_up", h)?)?,
+            Shape::Gemma3 => t.mul(t.gelu(self.dense("ffn_gate", h)?)?, self.dense("ffn_up", h)?)?,
             _ => t.mul(t.silu(self.dense("ffn_gate", h)?)?, self.dense("ffn_up", h)?)?,
         };
-        t.add(x, self.dense("ffn_down", h)?)
+        t.add(x, self.behind("post_ffw_norm", self.dense("ffn_down", h)?)?)
     }
 }
