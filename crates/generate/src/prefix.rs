@@ -35,6 +35,10 @@ impl Scheduler {
             end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
         };
         let Some((of, earlier)) = earlier.find(shared) else { return false };
+        // Only windows need a checkpoint.
+        if self.caches.groups().len() < 2 {
+            return true;
+        }
         let both = earlier.tokens[..earlier.known].iter().zip(&s.tokens[..s.known - 1]);
         let common = both.take_while(|(a, b)| a == b).count();
         if let Some(earlier) = &mut self.running[of] {
@@ -78,7 +82,7 @@ impl Scheduler {
         let tokens = s.fed.min(s.tokens.len() - usize::from(drawn));
         self.offer(slot, tokens);
         let Scheduler { running, caches, .. } = self;
-        if let Some(s) = running[slot].as_mut().filter(|s| s.shares() && caches.groups().len() > 1) {
+        if let Some(s) = running[slot].as_mut().filter(|s| s.shares()) {
             caches.checkpoint(&mut s.tables, tokens);
         }
     }

@@ -6,7 +6,7 @@ mod floor;
 mod tests;
 
 use crate::tree::filled;
-use crate::{Error, GONE, Hit, PageCopy, Pool, PrefixTree, Salt, Stats, Tables};
+use crate::{Error, GONE, Hit, PageCopy, Pool, PrefixTree, Salt, Tables};
 use checkpoints::Checkpoints;
 use floor::Rows;
 use inkstone_tensor::Group;
@@ -23,7 +23,7 @@ pub type Copies = Vec<(usize, PageCopy)>;
 /// The tree keeps all rows of group 0, and rows of a window only below *checkpoints* ([`Caches::checkpoint`]).
 ///
 /// ```
-/// use inkstone_kvcache::{Caches, Salt};
+/// use inkstone_kvcache::{Caches, Salt, Tables};
 /// use inkstone_tensor::{Group, ops::Window};
 ///
 /// // All positions in one group; in another one the last 8, in pages of 4 tokens.
@@ -32,7 +32,7 @@ pub type Copies = Vec<(usize, PageCopy)>;
 /// let (text, salt): (Vec<u32>, _) = ((0..100).collect(), Salt::none());
 ///
 /// // A prompt is computed. At its end the tree gets its rows, and a checkpoint below them.
-/// let mut tables = caches.tables();
+/// let mut tables = Tables::default();
 /// for (from, to) in [(0, 50), (50, 100)] {
 ///     caches.keep(&mut tables, from)?;
 ///     caches.grow(&mut tables, text.len(), to)?;
@@ -138,16 +138,6 @@ impl Caches {
     /// The texts.
     pub fn tree(&self) -> &PrefixTree {
         &self.tree
-    }
-
-    /// The tokens that the tree found and evicted.
-    pub fn stats(&self) -> Stats {
-        self.tree.stats()
-    }
-
-    /// Tables without pages.
-    pub fn tables(&self) -> Tables {
-        Tables::default()
     }
 
     /// The pages of a group that a sequence of `tokens` tokens needs while steps compute up to `rows` rows of it.

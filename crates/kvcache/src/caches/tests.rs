@@ -40,7 +40,7 @@ impl World {
 
     /// Begins a sequence with the rows that are there, and checks all that it sees.
     fn begin(&mut self, salt: Salt, text: &[u32]) -> (Sequence, Found) {
-        let mut tables = self.caches.tables();
+        let mut tables = Tables::default();
         let found = self.caches.find(salt, text, text.len() - 1, &mut tables).unwrap();
         assert!(found.floor <= found.hit && tables.len() == found.floor);
         let s = Sequence { salt, text: text.to_vec(), tables, fed: found.floor };
@@ -158,7 +158,7 @@ fn pages_go_back_as_soon_as_no_row_sees_them() {
 fn a_long_text_holds_no_more_than_a_short_one() {
     let (size, first, page, end) = (512, 4, 32, 100_000);
     let mut caches = Caches::new(&[(Group::Full, end + page), (window(size, first), 2048)], page).unwrap();
-    let (mut tables, mut copies) = (caches.tables(), Copies::new());
+    let (mut tables, mut copies) = (Tables::default(), Copies::new());
     caches.reserve(&mut tables, end).unwrap();
     let (mut fed, mut random) = (0, Random(1));
     while fed < end {

@@ -1,8 +1,8 @@
 //! Causal attention, perhaps with a window, in blocks of 64 positions with an online softmax in the order of blocks, in
-//! segments of 2,048 positions that are merged in their order. Blocks and segments begin at absolute positions, and a row
-//! skips those in which it sees nothing, so it gives the same bits in any chunk. Scores are sums in the order of d, outputs in the order of positions, the sum of weights one of
-//! 16 lanes that is folded after each block. Queries of one KV head go through a block together, a few at a time in
-//! registers.
+//! segments of 2,048 positions that are merged in their order. Blocks and segments begin at absolute positions, and a
+//! row skips those in which it sees nothing, so it gives the same bits in any chunk. Scores are sums in the order of d,
+//! outputs in the order of positions, the sum of weights one of 16 lanes that is folded after each block. Queries of
+//! one KV head go through a block together, a few at a time in registers.
 
 mod block;
 mod seen;
