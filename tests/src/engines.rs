@@ -57,13 +57,24 @@ pub fn with_buckets(rows: &[usize], logit_rows: &[usize]) -> String {
 
 /// Registers the CPU engine behind an engine that holds its work back, with three steps under way. Returns its name.
 pub fn ahead() -> &'static str {
-    static SEED: AtomicU64 = AtomicU64::new(1);
-    let factory = |options: &EngineOptions| {
-        let seed = SEED.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Delayed::new(Arc::new(Cpu::new(options)?), 3, seed)) as _)
-    };
-    inkstone::engines::register("ahead", Arc::new(factory));
+    register_ahead("ahead", 3);
     "ahead"
+}
+
+/// The same with so many steps under way.
+pub fn ahead_by(steps: usize) -> String {
+    let name = format!("ahead by {steps}");
+    register_ahead(&name, steps);
+    name
+}
+
+fn register_ahead(name: &str, steps: usize) {
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    let factory = move |options: &EngineOptions| {
+        let seed = SEED.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(Delayed::new(Arc::new(Cpu::new(options)?), steps, seed)) as _)
+    };
+    inkstone::engines::register(name, Arc::new(factory));
 }
 
 /// Makes definitions panic if `cargo xtask test no-eval` runs the test: it runs the tests of the CPU engine, which must

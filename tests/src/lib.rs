@@ -6,13 +6,15 @@ mod engines;
 pub mod large;
 mod npy;
 mod oracle;
+mod page;
 mod subjects;
 pub mod tiny;
 
 pub use clock::busy_time;
-pub use engines::{ahead, encoded, forbid_eval_if_asked, with_block_sums, with_buckets};
+pub use engines::{ahead, ahead_by, encoded, forbid_eval_if_asked, with_block_sums, with_buckets};
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
+pub use page::page_holds;
 pub use subjects::Subject;
 
 /// Relative L2 distance of `a` from `b`: sqrt(sum (a - b)^2 / sum b^2).

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 pub struct Subject {
     /// In messages.
     pub name: &'static str,
-    file: PathBuf,
-    /// At least 100.
+    /// The file of the model.
+    pub file: PathBuf,
+    /// At least 80.
     pub ids: Vec<u32>,
 }
 

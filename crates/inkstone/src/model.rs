@@ -66,7 +66,7 @@ impl Model {
         let _mode = FloatMode::default_mode();
         let file = Arc::new(file);
         let kv = KvFormats { keys: options.kv_type.dtype, values: options.kv_type.dtype };
-        let graph = Arc::new(ModelGraph::open_with_window(file.clone(), kv, options.kv_window)?);
+        let graph = Arc::new(ModelGraph::open_with(file.clone(), kv, |config| config.kv_window = options.kv_window)?);
         let (tokenizer, opened) = vocabulary::beside(&file, options.progress.as_deref(), |progress| {
             load(&graph, file.metadata(), options, progress)
         })?;

@@ -7,7 +7,7 @@ use crate::{Config, Error};
 use inkstone_gguf::Gguf;
 use inkstone_graph::{Graph, Kind, Source, copies};
 use inkstone_tensor::op::OpDef;
-use inkstone_tensor::ops::{HISTORY, Window};
+use inkstone_tensor::ops::HISTORY;
 use inkstone_tensor::step::GROUPS;
 use inkstone_tensor::{DType, Dim, Group, Op, Sizes, Slots, SourceError, Type, WeightSource};
 use std::collections::BTreeMap;
@@ -47,14 +47,15 @@ impl ModelGraph {
     /// # Errors
     /// The architecture is unknown, or a key or tensor is missing or invalid.
     pub fn open(file: Arc<Gguf>, kv: KvFormats) -> Result<ModelGraph, Error> {
-        ModelGraph::open_with_window(file, kv, None)
+        ModelGraph::open_with(file, kv, |_| {})
     }
 
-    /// The same with a window in all layers that would see more ([`Config::kv_window`](crate::Config)).
+    /// The same with changes to what the file says, for example a window in all layers that would see more
+    /// ([`Config::kv_window`]).
     ///
     /// # Errors
-    /// Like [`ModelGraph::open`], and more windows than there are layer groups.
-    pub fn open_with_window(file: Arc<Gguf>, kv: KvFormats, window: Option<Window>) -> Result<ModelGraph, Error> {
+    /// Like [`ModelGraph::open`], more windows than there are layer groups, and shapes that the tensors do not have.
+    pub fn open_with(file: Arc<Gguf>, kv: KvFormats, change: impl FnOnce(&mut Config)) -> Result<ModelGraph, Error> {
         const KEY: &str = "general.architecture";
         let name = file.metadata().str(KEY)?;
         let arch = ARCHS.iter().find(|a| Some(a.name) == name).ok_or_else(|| Error::UnknownArchitecture {
@@ -65,7 +66,7 @@ impl ModelGraph {
             return Err(Error::NoTensors);
         }
         let mut config = (arch.config)(file.metadata(), &*file)?;
-        config.kv_window = window;
+        change(&mut config);
         let groups = config.groups().len();
         if groups > GROUPS {
             return Err(Error::Groups { groups, most: GROUPS });

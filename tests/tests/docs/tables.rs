@@ -2,11 +2,8 @@
 
 use inkstone::arch;
 use inkstone::tensor::{DTYPES, DTypeInfo};
+use inkstone_tests::page_holds;
 use std::fmt::Write;
-use std::path::Path;
-
-/// Set: the pages are written, not compared.
-const BLESS: &str = "INKSTONE_BLESS";
 
 /// Published models of each architecture, for people who know a model by its name.
 const MODELS: &[(&str, &str)] = &[
@@ -61,26 +58,12 @@ fn bits() -> String {
     text
 }
 
-/// The lines of `page` between the marks of this name are `wanted`.
-fn holds(page: &str, name: &str, wanted: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
-    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page} lacks {begin}"));
-    let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page} lacks {end}"));
-    if found == wanted {
-        return;
-    }
-    assert!(std::env::var_os(BLESS).is_some(), "the table of {page} is (write it with {BLESS}=1):\n{wanted}");
-    std::fs::write(&path, format!("{before}{begin}{wanted}{end}{after}")).unwrap();
-}
-
 #[test]
 fn the_table_of_the_readme_is_what_runs() {
-    holds("README.md", "table", &architectures());
+    page_holds("README.md", "table", &architectures());
 }
 
 #[test]
 fn the_formats_of_the_page_on_models_are_what_runs() {
-    holds("docs/models.md", "formats", &bits());
+    page_holds("docs/models.md", "formats", &bits());
 }

@@ -2,6 +2,7 @@
 //! library.
 
 use inkstone::generate::{MAX_STOP_BYTES, MAX_STOPS};
+use inkstone::tensor::ops::Window;
 use inkstone::{ErrorKind, FinishReason, Limit, Model, ModelOptions, Options};
 use inkstone_tests::tiny::{BOS, EOS, Tiny};
 use inkstone_tests::{assets, on_engines};
@@ -371,6 +372,18 @@ fn g1_the_memory_of_the_cache_holds_a_page_and_is_there(engine: &str) {
     assert!(reply.usage.completion_tokens <= 31);
 }
 
+fn g1_the_memory_of_the_cache_holds_a_window_and_a_step(engine: &str) {
+    let options = ModelOptions::default().engine(engine).kv_page(16).kv_window(Window { size: 24, first: 3 });
+    let with = |bytes| Tiny::random().open_with(&options.clone().kv_memory(bytes));
+    let error = with(1).unwrap_err().to_string();
+    let least = error.split("allowed: ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
+    let again = with(least - 1).unwrap_err();
+    assert!(again.is_usage() && again.to_string().starts_with("option kv_memory is "), "{again}");
+    let model = with(least).unwrap();
+    let reply = model.generate_ids(&[BOS], &greedy().unlimited()).unwrap();
+    assert!(!reply.ids.is_empty());
+}
+
 on_engines! {
     e01_numbers_out_of_range_are_refused_with_value_and_range
     e01_the_neutral_and_the_largest_values_are_taken
@@ -380,6 +393,7 @@ on_engines! {
     e01_deadlines_and_chunks_of_nothing
     g1_the_size_of_a_page_is_a_power_of_two
     g1_the_memory_of_the_cache_holds_a_page_and_is_there
+    g1_the_memory_of_the_cache_holds_a_window_and_a_step
     e03_a_prompt_longer_than_the_context_is_refused_and_never_cut
     e03_a_prompt_that_leaves_too_little_room_ends_with_the_context
     e04_logits_that_are_all_minus_infinity_leave_no_token

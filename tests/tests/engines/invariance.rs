@@ -58,9 +58,14 @@ fn splits_of(engine: &str, subject: &Subject, tokens: usize) {
     let (model, name) = (subject.open(engine, "f32", &ModelOptions::default()), subject.name);
     let ids = &subject.ids[..tokens];
     let whole = model.logits(ids, None).unwrap();
+    // Single rows are much work for drivers that compute on the CPU.
+    let every = if engine == "wgpu" { 6 } else { 1 };
     for n in 1..ids.len() {
         let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
         assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
+        if n % every > 0 {
+            continue;
+        }
         let rest_one_by_one = model.generator().logits(ids, &[n, 1]).unwrap();
         assert_same_bits(&rest_one_by_one, &whole, &format!("{name}: {n}, then one by one"));
     }
@@ -106,7 +111,9 @@ fn draws_are_those_of_the_definition(engine: &str) {
 
 fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone(engine: &str) {
     let ways = [0, 1, 3, 8].map(|chunk| [(chunk, 7), (chunk, 3)]).concat();
-    subjects().iter().for_each(|subject| batches_of(engine, subject, &ways));
+    // Some of them, where a step takes long.
+    let ways = if engine == "wgpu" { &ways[3..5] } else { &ways };
+    subjects().iter().for_each(|subject| batches_of(engine, subject, ways));
 }
 
 fn a_mixed_batch_has_the_bits_of_each_alone_on_quantised_weights(engine: &str) {

@@ -119,7 +119,7 @@ pub(super) fn parse<'b>(
     let formats = [file.text("format of keys")?, file.text("format of values")?];
     let [states, of_model, numerics] = [STATES, MODEL, NUMERICS].map(|field| file.number(field));
     file.same("engine", &engine, &model.engine)?;
-    file.same_hash(MODEL, of_model?, model.model, "the file is of another model")?;
+    file.same_hash(MODEL, of_model?, model.model, "the file is of another model or window")?;
     file.same("format of keys and values", formats.join(" and "), [&*model.keys, &model.values].join(" and "))?;
     file.same_hash(STATES, states?, model.states, "the caches are laid out in another way")?;
     file.same_hash(NUMERICS, numerics?, model.numerics, "the rows were computed with another accuracy")?;

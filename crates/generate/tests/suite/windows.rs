@@ -30,6 +30,7 @@ fn every_text_of_this_suite_has_the_same_bits_with_windows() {
     for window in ["1:0", "5:2", "30:0"] {
         let mut suite = Command::new(std::env::current_exe().unwrap());
         let parts = ["session_files::random", "session_files::failures", "beams::", "failures::", "host::"];
+        let parts = parts.into_iter().chain(["random::", "soak::", "preemption::"]);
         let output = suite.args(parts).env(WINDOW, window).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "window {window}:\n{text}");

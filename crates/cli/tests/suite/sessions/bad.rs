@@ -55,7 +55,7 @@ fn g5_a_session_of_another_model_is_refused() {
     let last = bytes.len() - 40;
     bytes[last] ^= 1;
     fs::write(&model, bytes).unwrap();
-    refused(&folder, "KIND", &["-m", text(&model)], "; the file is of another model");
+    refused(&folder, "KIND", &["-m", text(&model)], "; the file is of another model or window");
 }
 
 #[test]

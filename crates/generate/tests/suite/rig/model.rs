@@ -167,8 +167,10 @@ impl Setup {
         let file = self.attention.map_or_else(file, |seed| attention::file(seed, self.nan));
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
         let graphs = match self.attention {
-            Some(_) => ModelGraph::open_with_window(file, self.kv, self.window).expect("a sound model"),
-            None => graphs(file),
+            Some(_) => {
+                ModelGraph::open_with(file, self.kv, |config| config.kv_window = self.window).expect("a sound model")
+            },
+            None => graphs(file, self.window),
         };
         Generator::new(Arc::new(graphs), Arc::new(tokenizer), engine, config, own)
     }
@@ -244,9 +246,10 @@ pub(super) fn write(metadata: &Metadata, tensors: &[Tensor]) -> Arc<Gguf> {
     Arc::new(Gguf::from_bytes(Arc::new(bytes), "made-up").expect("a sound file"))
 }
 
-/// The graphs of the file, without the layer and the norms.
-fn graphs(file: Arc<Gguf>) -> ModelGraph {
-    let mut model = ModelGraph::open(file.clone(), KvFormats::default()).expect("a sound model");
+/// The graphs of the file, without the layer and the norms. The caches have the layer group of the layer.
+fn graphs(file: Arc<Gguf>, window: Option<Window>) -> ModelGraph {
+    let layer = ModelGraph::open_with(file.clone(), KvFormats::default(), |config| config.kv_window = window);
+    let mut model = layer.expect("a sound model");
     assert_eq!(model.config.vocab, VOCAB);
     let (body, head) = (body(&*file).expect("a sound body"), head(&*file).expect("a sound head"));
     model.set_graph(Kind::BODY, body).expect("states that can be copied");

@@ -5,10 +5,15 @@ use super::{options, session, setup};
 use crate::rig::Setup;
 use inkstone_generate::{Error, MAX_EXTRA, SessionError};
 use inkstone_tensor::ErrorKind;
+use inkstone_tensor::ops::Window;
 
 /// A file, and the place of its number of tokens.
 fn file() -> (Vec<u8>, usize) {
-    let bytes = session(&setup().generator(), 20).to_bytes(b"extra").unwrap();
+    file_of(&setup())
+}
+
+fn file_of(setup: &Setup) -> (Vec<u8>, usize) {
+    let bytes = session(&setup.generator(), 20).to_bytes(b"extra").unwrap();
     let number = bytes.windows(8).position(|word| word == 29u64.to_le_bytes()).unwrap();
     (bytes, number)
 }
@@ -55,14 +60,28 @@ fn the_checksum_is_as_described() {
 
 #[test]
 fn g5_each_length_of_a_cut_file_is_refused() {
-    let (bytes, _) = file();
-    let generator = setup().generator();
+    cut(&setup());
+}
+
+#[test]
+fn g5_each_length_of_a_cut_file_with_windows_is_refused() {
+    cut(&windows(9, 3));
+}
+
+/// With a window that is shorter than the text of a file.
+fn windows(size: usize, first: usize) -> Setup {
+    Setup { window: Some(Window { size, first }), ..setup() }
+}
+
+fn cut(setup: &Setup) {
+    let (bytes, _) = file_of(setup);
+    let generator = setup.generator();
     for len in 0..bytes.len() {
         let error = generator.restore_bytes(&bytes[..len]).expect_err("an error").to_string();
         let of = if len < 8 { "the bytes of a session: length is " } else { "the bytes of a session: checksum is " };
         assert!(error.starts_with(of), "{len}: {error}");
     }
-    assert_eq!(error(&bytes[..3]), "the bytes of a session: length is 3 bytes, expected at least 8");
+    assert_eq!(error_with(setup, &bytes[..3]), "the bytes of a session: length is 3 bytes, expected at least 8");
     // Also with a checksum that is valid.
     for len in 0..bytes.len() - 8 {
         let mut bytes = bytes[..len + 8].to_vec();
@@ -104,7 +123,11 @@ fn g5_another_model_is_named() {
     for attention in [Some(2), None] {
         let other = error_with(&Setup { attention, ..setup() }, &bytes);
         assert!(other.starts_with("the bytes of a session: hash of the model is "), "{other}");
-        assert!(other.ends_with("; the file is of another model"), "{other}");
+        assert!(other.ends_with("; the file is of another model or window"), "{other}");
+    }
+    for (saved, opened) in [(windows(9, 3), windows(9, 2)), (windows(8, 3), windows(9, 3)), (windows(9, 3), setup())] {
+        let other = error_with(&opened, &file_of(&saved).0);
+        assert!(other.ends_with("; the file is of another model or window"), "{other}");
     }
     let mut other = setup();
     other.kv.values = inkstone_tensor::DType::F32;
@@ -114,7 +137,7 @@ fn g5_another_model_is_named() {
     assert!(other.starts_with("the bytes of a session: engine is "), "{other}");
     let hashes = [
         (1, "hash of the arithmetic", "the rows were computed with another accuracy"),
-        (9, "hash of the model", "the file is of another model"),
+        (9, "hash of the model", "the file is of another model or window"),
         (17, "hash of the states", "the caches are laid out in another way"),
     ];
     for (before, field, why) in hashes {
