@@ -67,6 +67,7 @@ impl Scheduler {
             let rows = s.rows(if paced { left.min(room) } else { room });
             (left, room) = (left.saturating_sub(rows), room - rows);
             self.plan.push((slot, rows));
+            self.note_parts(slot);
         }
     }
 

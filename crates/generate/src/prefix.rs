@@ -20,31 +20,39 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Whether a sequence that is about to begin waits for an earlier one, which is computing pages that both share. The
-    /// earlier one sets a checkpoint where they part.
-    pub(crate) fn waits_for_prefix(&mut self, slot: usize) -> bool {
+    /// Whether a sequence that is about to begin waits for an earlier one, which is computing pages that both share.
+    pub(crate) fn waits_for_prefix(&self, slot: usize) -> bool {
         let page = self.caches.page();
         let Some(s) = self.running[slot].as_ref().filter(|s| s.shares() && !s.looked_up) else { return false };
-        let earlier = self.running.iter().enumerate().filter_map(|(slot, e)| Some((slot, e.as_ref()?)));
-        let earlier = earlier.filter(|(_, e)| e.id < s.id && e.salt == s.salt && e.shares());
-        let mut earlier = earlier.filter(|(_, e)| !e.decodes() && e.can_continue());
+        let earlier = self.running.iter().flatten().filter(|e| e.id < s.id && e.salt == s.salt && e.shares());
+        let mut earlier = earlier.filter(|e| !e.decodes() && e.can_continue());
         // At least a page beyond what is there, and a token is left to compute.
-        let next = |e: &Sequence| (e.fed / page + 1) * page;
-        let shared = |(_, e): &(usize, &Sequence)| {
-            let end = next(e);
+        earlier.any(|e| {
+            let end = (e.fed / page + 1) * page;
             end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
-        };
-        let Some((of, earlier)) = earlier.find(shared) else { return false };
+        })
+    }
+
+    /// Notes where the prompts of sequences that have not begun part from one whose rows are about to be computed: it sets
+    /// checkpoints there, since they go on from its rows.
+    pub(crate) fn note_parts(&mut self, slot: usize) {
+        let Scheduler { running, caches, .. } = self;
         // Only windows need a checkpoint.
-        if self.caches.groups().len() < 2 {
-            return true;
+        if caches.groups().len() < 2 {
+            return;
         }
-        let both = earlier.tokens[..earlier.known].iter().zip(&s.tokens[..s.known - 1]);
-        let common = both.take_while(|(a, b)| a == b).count();
-        if let Some(earlier) = &mut self.running[of] {
-            [common, common / page * page].into_iter().for_each(|len| earlier.part_at(len));
+        for at in 0..running.len() {
+            let (Some(s), Some(waiting)) = (&running[slot], &running[at]) else { continue };
+            if waiting.looked_up || waiting.salt != s.salt || !waiting.shares() || !s.shares() {
+                continue;
+            }
+            let both = s.tokens[..s.known].iter().zip(&waiting.tokens[..waiting.known - 1]);
+            let common = both.take_while(|(a, b)| a == b).count();
+            let whole = common / caches.page() * caches.page();
+            if let Some(s) = running[slot].as_mut().filter(|s| whole > s.fed) {
+                [common, whole].into_iter().for_each(|len| s.part_at(len));
+            }
         }
-        true
     }
 
     /// Offers the first tokens of a sequence, whose rows have been launched, to others.

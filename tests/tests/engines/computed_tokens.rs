@@ -85,8 +85,13 @@ fn conversation(row: &mut impl FnMut(&str, String)) {
 fn conversations_in_turns(row: &mut impl FnMut(&str, String)) {
     let model = open("cpu", &ModelOptions::default().sequences(16).ctx_checkpoints(3));
     let mut chats: Vec<Chat> = (0..16).map(Chat::new).collect();
-    chats.iter_mut().for_each(|chat| drop(chat.turn(&model)));
-    let computed: Vec<usize> = (1..8).flat_map(|_| chats.iter_mut().map(|chat| chat.turn(&model)).collect::<Vec<_>>()).collect();
+    let mut computed = Vec::new();
+    for turn in 1..=8 {
+        for chat in &mut chats {
+            let new = chat.turn(&model);
+            computed.extend((turn > 1).then_some(new));
+        }
+    }
     row("turns 2 to 8 of 16 conversations in turns, with 3 checkpoints each", each(computed));
 }
 
@@ -110,10 +115,10 @@ fn stop_text(row: &mut impl FnMut(&str, String)) {
 }
 
 fn system_prompt(row: &mut impl FnMut(&str, String)) {
-    let prompts: Vec<Vec<u32>> = (0..3).map(|seed| [text(150, 1), text(12, 20 + seed)].concat()).collect();
+    let prompts: Vec<Vec<u32>> = (0..3).map(|seed| [text(150, 1), text(50, 20 + seed)].concat()).collect();
     let model = open("cpu", &ModelOptions::default());
     let numbers: Vec<String> = prompts.iter().map(|prompt| ask(&model, prompt).to_string()).collect();
-    row("three requests with a system prompt of 150 tokens and 12 of their own, in turn", numbers.join(", "));
+    row("three requests with a system prompt of 150 tokens and 50 of their own, in turn", numbers.join(", "));
     let model = open("cpu", &ModelOptions::default());
     let requests: Vec<Request> = prompts.iter().map(|prompt| Request::new(&prompt[..], draws(6))).collect();
     let replies = model.generate_batch(&requests).into_iter().map(|replies| replies.unwrap().remove(0));

@@ -1,10 +1,10 @@
 //! A text goes back to an earlier length and on with other tokens: it has the bits of a cold run, and as many tokens are found as
-//! a plain list of kept rows says.
+//! plain lists of nodes and of the rows that they keep say.
 
 use crate::shared_pages::{bits, draws};
 use inkstone::arch::{KvFormats, ModelGraph};
 use inkstone::generate::Generator;
-use inkstone::gguf::Gguf;
+use inkstone::gguf::{Gguf, OpenOptions};
 use inkstone::tensor::ops::Window;
 use inkstone::tensor::{Group, Visible};
 use inkstone::{ModelOptions, Options, Session};
@@ -45,7 +45,7 @@ impl Case {
         if self.windows.is_empty() {
             return model.generator().clone();
         }
-        let file = Arc::new(Gguf::open(&subject.file).unwrap());
+        let file = Arc::new(Gguf::open(&subject.file, &OpenOptions::default()).unwrap());
         let windows = |config: &mut inkstone::arch::Config| config.windows = self.windows.to_vec();
         let graph = ModelGraph::open_with(file, KvFormats::default(), windows).unwrap();
         let (tokenizer, config) = (model.tokenizer().clone(), model.config().clone());
@@ -59,48 +59,109 @@ impl Case {
         let cold = if engine.starts_with("ahead") { "cpu" } else { engine };
         let cold = self.open(cold, &options.sequences(1).prefix(false));
         let groups = generator.graph().config.groups();
-        Rig { name: self.name, generator, cold, kept: Kept { groups, rows: HashSet::new() } }
+        Rig { name: self.name, generator, cold, kept: Kept { groups, nodes: Vec::new(), requests: 0 } }
     }
 }
 
-/// The rows that the tree keeps, each by its layer group and the text up to it.
-#[derive(Clone)]
+/// A page of the tree: a text up to the end of the page or less, and how many of its rows are kept in each layer group.
+struct Node {
+    text: Vec<u32>,
+    places: Vec<usize>,
+    /// The request that made it, or made it longer.
+    of: usize,
+}
+
+/// The nodes of the tree with the rows that are kept.
 struct Kept {
     groups: Vec<Group>,
-    rows: HashSet<(usize, Vec<u32>)>,
+    nodes: Vec<Node>,
+    requests: usize,
+}
+
+/// The part of a text that is there: its nodes with the places that are its own, the tokens, and after how many of them a row
+/// sees only rows that are there.
+struct Hit {
+    path: Vec<(usize, usize)>,
+    tokens: usize,
+    floor: usize,
 }
 
 impl Kept {
-    fn has(&self, group: usize, text: &[u32], row: usize) -> bool {
-        self.rows.contains(&(group, text[..=row].to_vec()))
+    /// The node of a page that has most tokens in common with a text; of several one with most rows in all groups.
+    fn longest(&self, text: &[u32], page: usize) -> Option<(usize, usize)> {
+        let start = page * PAGE;
+        let common = |node: &Node| node.text.iter().zip(text).take_while(|(a, b)| a == b).count().saturating_sub(start);
+        let of_page = self.nodes.iter().enumerate().filter(|(_, node)| (node.text.len() - 1) / PAGE == page);
+        let rank =
+            |(at, common): &(usize, usize)| (*common, self.nodes[*at].places.iter().fold(*common, |a, b| a.min(*b)));
+        let found = of_page.map(|(at, node)| (at, common(node))).filter(|(_, common)| *common > 0);
+        found.max_by_key(rank)
     }
 
-    /// How many tokens of a text are there, and after how many of them the next row sees only rows that are there.
-    fn floor(&self, text: &[u32], most: usize) -> (usize, usize) {
-        let hit = (0..most).take_while(|row| self.has(0, text, *row)).count();
+    fn find(&self, text: &[u32], most: usize) -> Hit {
+        let mut path = Vec::new();
+        while path.iter().all(|(_, places)| *places == PAGE)
+            && let Some(next) = self.longest(&text[..most], path.len())
+        {
+            path.push(next);
+        }
+        let tokens = path.iter().map(|(_, places)| places).sum();
+        let kept = |group: usize, row: usize| {
+            let (node, common) = path[row / PAGE];
+            row % PAGE < common.min(self.nodes[node].places[group])
+        };
         let fits = |len: &usize| {
             let mut seen = self.groups.iter().map(|group| rows(group.sees(*len), *len)).enumerate();
-            seen.all(|(group, rows)| rows.iter().all(|row| self.has(group, text, *row)))
+            seen.all(|(group, rows)| rows.iter().all(|row| kept(group, *row)))
         };
-        (hit, (0..=hit).rev().find(fits).unwrap_or(0))
+        let floor = (0..=tokens).rev().find(fits).unwrap_or(0);
+        Hit { path, tokens, floor }
     }
 
-    /// The rows of a sequence that began with the first `floor` rows of a text.
-    fn began(&self, text: &[u32], floor: usize) -> Vec<(usize, usize)> {
-        let mut rows = Vec::new();
+    /// The rows of a sequence that began at the floor of a text, by group.
+    fn began(&self, hit: &Hit, len: usize) -> HashSet<(usize, usize)> {
+        let mut there = HashSet::new();
         for (group, kind) in self.groups.iter().enumerate() {
-            let whole = |page: usize| (page * PAGE..floor.min((page + 1) * PAGE)).all(|row| self.has(group, text, row));
-            rows.extend(by_page(*kind, floor).filter(|row| whole(row / PAGE)).map(|row| (group, row)));
-            rows.extend((floor..text.len()).map(|row| (group, row)));
+            let whole = |row: &usize| {
+                let (page, (node, _)) = (row / PAGE, hit.path[row / PAGE]);
+                self.nodes[node].places[group] >= PAGE.min(hit.floor - page * PAGE)
+            };
+            there.extend(by_page(*kind, hit.floor).filter(whole).chain(hit.floor..len).map(|row| (group, row)));
         }
-        rows
+        there
     }
 
-    /// Keeps the rows of a checkpoint, as far as a sequence has them.
-    fn keep(&mut self, text: &[u32], there: &[(usize, usize)], len: usize) {
-        let of_group = |group: usize| by_page(self.groups[group], len).map(move |row| (group, row));
-        let kept: Vec<_> = (0..self.groups.len()).flat_map(of_group).filter(|row| there.contains(row)).collect();
-        self.rows.extend(kept.into_iter().map(|(group, row)| (group, text[..=row].to_vec())));
+    /// Makes nodes of a text. Returns those of its pages, where the page of the sequence is the node.
+    fn insert(&mut self, text: &[u32]) -> Vec<Option<usize>> {
+        let (of, groups) = (self.requests, self.groups.len());
+        let mut node = |page: usize| {
+            let text = &text[..text.len().min((page + 1) * PAGE)];
+            let of_page = |node: &Node| (node.text.len() - 1) / PAGE == page;
+            if let Some(at) = self.nodes.iter().position(|node| of_page(node) && node.text.starts_with(text)) {
+                return (text.len() % PAGE == 0 || self.nodes[at].of == of).then_some(at);
+            }
+            let at = self.nodes.iter().position(|node| of_page(node) && text.starts_with(&node.text));
+            let at = at.unwrap_or_else(|| {
+                self.nodes.push(Node { text: Vec::new(), places: vec![0; groups], of });
+                self.nodes.len() - 1
+            });
+            let node = &mut self.nodes[at];
+            (node.text, node.places[0], node.of) = (text.to_vec(), text.len() - page * PAGE, of);
+            Some(at)
+        };
+        (0..text.len().div_ceil(PAGE)).map(|page| node(page)).collect()
+    }
+
+    /// A checkpoint of `len` tokens keeps rows on the nodes of a sequence, as far as the sequence has them.
+    fn keep(&mut self, path: &[Option<usize>], len: usize, there: &HashSet<(usize, usize)>) {
+        let path: Option<Vec<usize>> = path[..len.div_ceil(PAGE)].iter().copied().collect();
+        let Some(path) = path else { return };
+        for (group, kind) in self.groups.iter().enumerate().skip(1) {
+            for row in by_page(*kind, len).filter(|row| there.contains(&(group, *row))) {
+                let places = &mut self.nodes[path[row / PAGE]].places[group];
+                *places = (*places).max(row % PAGE + 1);
+            }
+        }
     }
 }
 
@@ -127,20 +188,21 @@ impl Rig {
     #[track_caller]
     fn ask(&mut self, session: &mut Session, options: &Options) {
         let prompt = session.ids().to_vec();
-        let (hit, floor) = self.kept.floor(&prompt, prompt.len() - 1);
+        let hit = self.kept.find(&prompt, prompt.len() - 1);
         let reply = session.generate(options).unwrap();
         let (name, cached) = (self.name, reply.usage.cached_tokens as usize);
-        assert_eq!(cached, floor, "{name}: tokens that were found of {}, of which {hit} are there", prompt.len());
+        assert_eq!(cached, hit.floor, "{name}: found of {} tokens, {} of them there", prompt.len(), hit.tokens);
         let wanted = self.cold.generate_ids(&prompt, options).unwrap();
         assert_eq!(bits(&reply), bits(&wanted), "{name}: {} tokens, {cached} found", prompt.len());
         // The token drawn last was never fed.
         let text = &session.ids()[..session.ids().len() - 1];
-        let there = self.kept.began(text, floor);
-        let parts = (floor < hit).then_some(hit);
-        for len in parts.into_iter().chain([prompt.len(), text.len()]) {
-            self.kept.keep(text, &there, len);
-        }
-        self.kept.rows.extend((0..text.len()).map(|row| (0, text[..=row].to_vec())));
+        let there = self.kept.began(&hit, text.len());
+        self.kept.requests += 1;
+        let path = self.kept.insert(&prompt);
+        let parts = (hit.floor < hit.tokens).then_some(hit.tokens);
+        parts.into_iter().chain([prompt.len()]).for_each(|len| self.kept.keep(&path, len, &there));
+        let path = self.kept.insert(text);
+        self.kept.keep(&path, text.len(), &there);
     }
 
     /// A session with a long prompt and a reply.
@@ -165,8 +227,9 @@ impl Rig {
     /// The lengths at which the number of tokens that are found jumps, with their neighbours.
     fn borders(&self, session: &Session) -> Vec<usize> {
         let text = &session.ids()[..session.ids().len() - 1];
-        let floors: Vec<usize> = (0..=text.len()).map(|len| self.kept.floor(text, len).1).collect();
-        let jumps = (1..text.len()).filter(|len| floors[*len] != floors[len - 1] + 1 || floors[len + 1] != floors[*len] + 1);
+        let floors: Vec<usize> = (0..=text.len()).map(|len| self.kept.find(text, len).floor).collect();
+        let jumps =
+            (1..text.len()).filter(|len| floors[*len] != floors[len - 1] + 1 || floors[len + 1] != floors[*len] + 1);
         let near = jumps.flat_map(|len| [len - 1, len, len + 1]).chain([1, text.len()]);
         near.filter(|len| *len > 0 && *len <= text.len()).collect()
     }
@@ -243,11 +306,11 @@ fn sessions_saved_within_a_window_go_on_and_back(engine: &str) {
             saved.save(&file, b"").unwrap();
             let ids = saved.ids().to_vec();
             // The file has what a checkpoint at the end of the text keeps.
-            let (_, floor) = rig.kept.floor(&ids, ids.len());
-            let there = rig.kept.began(&ids[..floor], floor);
+            let hit = rig.kept.find(&ids, ids.len());
+            let there = rig.kept.began(&hit, hit.floor);
             rig = case.rig(&engine);
-            rig.kept.keep(&ids, &there, floor);
-            rig.kept.rows.extend((0..floor).map(|row| (0, ids[..=row].to_vec())));
+            let path = rig.kept.insert(&ids[..hit.floor]);
+            rig.kept.keep(&path, hit.floor, &there);
             (saved, _) = rig.generator.restore(&file).unwrap();
             assert_eq!(saved.ids(), ids);
             let lengths = shuffled(rig.borders(&saved).into_iter().chain([1, len / 2, len - 1]), 3);

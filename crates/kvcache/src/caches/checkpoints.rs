@@ -64,6 +64,12 @@ impl Checkpoints {
         (page != GONE).then_some(page)
     }
 
+    /// The first places of a node that checkpoints keep in all window groups, at most `most`.
+    pub fn places(&self, groups: &[Group], pools: &[Pool], node: u32, most: usize) -> usize {
+        let kept = |group: usize| self.page(group, node).map_or(0, |own| pools[group].kept(own));
+        (1..groups.len()).map(kept).fold(most, usize::min)
+    }
+
     /// Sets a checkpoint for the text of `tables`, whose first pages are nodes.
     pub fn set(
         &mut self,

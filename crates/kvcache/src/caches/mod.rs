@@ -361,7 +361,9 @@ impl Caches {
     /// # Errors
     /// Like [`Caches::find`].
     pub fn peek(&mut self, salt: Salt, ids: &[u32], tables: &mut Tables) -> Result<Found, Error> {
-        let hit = self.tree.peek(salt, ids, ids.len(), &mut self.path);
+        let Caches { groups, pools, tree, checkpoints, path, .. } = self;
+        let hit =
+            tree.peek_of(salt, ids, ids.len(), path, |node, tokens| checkpoints.places(groups, pools, node, tokens));
         self.adopt(hit, tables)
     }
 
@@ -371,7 +373,8 @@ impl Caches {
     /// # Errors
     /// [`Error::NoMemory`], or [`Error::Boundary`] for tables with pages.
     pub fn find(&mut self, salt: Salt, ids: &[u32], most: usize, tables: &mut Tables) -> Result<Found, Error> {
-        let hit = self.tree.find(salt, ids, most, &mut self.path);
+        let Caches { groups, pools, tree, checkpoints, path, .. } = self;
+        let hit = tree.find_of(salt, ids, most, path, |node, tokens| checkpoints.places(groups, pools, node, tokens));
         let found = self.adopt(hit, tables)?;
         self.checkpoints.used(&self.path, self.page, found.floor);
         Ok(found)

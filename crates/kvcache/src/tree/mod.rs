@@ -122,7 +122,20 @@ impl PrefixTree {
     /// `pages` gets the whole pages in place of its contents; it needs a capacity of `ids.len()` divided by the tokens per
     /// page. Adopt the pages before the next eviction, which may free them.
     pub fn find(&mut self, salt: Salt, ids: &[u32], most: usize, pages: &mut Vec<u32>) -> Hit {
-        let hit = self.peek(salt, ids, most, pages);
+        self.find_of(salt, ids, most, pages, no_rank)
+    }
+
+    /// The same; where a text parts from several nodes within a page, the node of the highest rank is found. The rank of a node
+    /// that has so many tokens of the page in common with the text is at most their number.
+    pub(crate) fn find_of(
+        &mut self,
+        salt: Salt,
+        ids: &[u32],
+        most: usize,
+        pages: &mut Vec<u32>,
+        rank: impl Fn(u32, usize) -> usize,
+    ) -> Hit {
+        let hit = self.peek_of(salt, ids, most, pages, rank);
         self.clock += 1;
         for &page in pages.iter().chain(hit.partial.as_ref().map(|partial| &partial.page)) {
             self.nodes.touch(page, self.clock);
@@ -134,11 +147,23 @@ impl PrefixTree {
 
     /// Like [`find`](PrefixTree::find), but changes neither the order of eviction nor the statistics.
     pub fn peek(&self, salt: Salt, ids: &[u32], most: usize, pages: &mut Vec<u32>) -> Hit {
+        self.peek_of(salt, ids, most, pages, no_rank)
+    }
+
+    /// Like [`find_of`](PrefixTree::find_of).
+    pub(crate) fn peek_of(
+        &self,
+        salt: Salt,
+        ids: &[u32],
+        most: usize,
+        pages: &mut Vec<u32>,
+        rank: impl Fn(u32, usize) -> usize,
+    ) -> Hit {
         pages.clear();
         let mut hit = Hit::default();
         let mut parent = Parent::Root(salt);
         for part in ids[..ids.len().min(most)].chunks(self.nodes.page()) {
-            let Some((page, places)) = self.nodes.longest(parent, part) else { break };
+            let Some((page, places)) = self.nodes.longest_of(parent, part, &rank) else { break };
             hit.tokens += places;
             if places < self.nodes.page() {
                 hit.partial = Some(Partial { page, places });
@@ -149,4 +174,9 @@ impl PrefixTree {
         }
         hit
     }
+}
+
+/// All nodes are alike.
+fn no_rank(_: u32, tokens: usize) -> usize {
+    tokens
 }

@@ -122,6 +122,26 @@ impl Nodes {
         neighbours.into_iter().flatten().map(|page| (page, common(page))).filter(|n| n.1 > 0).max_by_key(|n| n.1)
     }
 
+    /// The same; of several such children the one of the highest rank, and of several with that rank any.
+    pub fn longest_of(&self, parent: Parent, ids: &[u32], rank: impl Fn(u32, usize) -> usize) -> Option<(u32, usize)> {
+        let (page, common) = self.longest(parent, ids)?;
+        let beginning = &ids[..common];
+        let children = self.order[self.place(parent, beginning)..].iter().copied();
+        let alike = children.take_while(|&p| self.parent(p) == parent && self.text(p).starts_with(beginning));
+        let mut best = (page, rank(page, common));
+        for page in alike {
+            // No rank is higher than the number of tokens.
+            if best.1 >= common {
+                break;
+            }
+            let own = rank(page, common);
+            if own > best.1 {
+                best = (page, own);
+            }
+        }
+        Some((best.0, common))
+    }
+
     /// The family of the nodes with this salt, if there are any.
     pub fn family_of(&self, salt: Salt) -> Option<usize> {
         let parent = Parent::Root(salt);

@@ -169,7 +169,7 @@ impl Setup {
         let graphs = match self.attention {
             Some(_) => {
                 ModelGraph::open_with(file, self.kv, |config| config.kv_window = self.window).expect("a sound model")
-            },
+            }
             None => graphs(file, self.window),
         };
         Generator::new(Arc::new(graphs), Arc::new(tokenizer), engine, config, own)
