@@ -128,7 +128,9 @@ impl Reads {
         let Some(places) = self.places[group] else { return Ok(()) };
         let size = view.header.page as usize;
         let pages = places / size;
-        for (i, seq) in view.seqs.iter().enumerate().filter(|(_, seq)| seq.rows > 0) {
+        // A plan without a carry has no positions, and only copies.
+        let seqs = if self.carry.is_some() { view.seqs } else { &[] };
+        for (i, seq) in seqs.iter().enumerate().filter(|(_, seq)| seq.rows > 0) {
             let length = lengths.get(seq.slot as usize).copied().unwrap_or(0) as usize;
             let (last, table) = (length + seq.rows as usize - 1, view.table(i, group));
             let read = match self.windows[group].filter(|_| !grown) {

@@ -189,7 +189,9 @@ impl Rig {
     fn ask(&mut self, session: &mut Session, options: &Options) {
         let prompt = session.ids().to_vec();
         let hit = self.kept.find(&prompt, prompt.len() - 1);
-        let reply = session.generate(options).unwrap();
+        let reply = session.generate(options);
+        let reply =
+            reply.unwrap_or_else(|e| panic!("{}: {} tokens, {} found: {e}", self.name, prompt.len(), hit.floor));
         let (name, cached) = (self.name, reply.usage.cached_tokens as usize);
         assert_eq!(cached, hit.floor, "{name}: found of {} tokens, {} of them there", prompt.len(), hit.tokens);
         let wanted = self.cold.generate_ids(&prompt, options).unwrap();

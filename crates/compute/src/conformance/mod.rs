@@ -15,6 +15,7 @@
 mod bad_plans;
 mod cases;
 mod chosen;
+mod copies;
 mod delayed;
 mod forks;
 mod histories;
@@ -102,6 +103,7 @@ fn run_some(engine: &dyn Engine, op: impl Fn(&Op) -> bool) -> Report {
     results.extend(windows.map(|window| windows::run(engine, window)));
     results.push(histories::run(engine));
     results.extend(scenes::SCENES.iter().map(|scene| scenes::run(engine, scene)));
+    results.push(copies::run(engine));
     results.extend(forks::SCENES.iter().map(|scene| forks::run(engine, scene)));
     Report { engine: engine.caps().name.clone(), results }
 }
