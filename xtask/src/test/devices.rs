@@ -45,6 +45,8 @@ const SLOW: &[&str] = &[
     "scheduler::wgpu::g4_a_reader",
     "scheduler::wgpu::an_engine_that_fails",
     "shared_pages::wgpu::g2_sequences",
+    "going_back::wgpu::forks",
+    "going_back::wgpu::sessions",
     "hostile_files::wgpu::",
     "story::wgpu::beam_searches",
     "story::wgpu::stories_end",
