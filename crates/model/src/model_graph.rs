@@ -171,8 +171,7 @@ mod tests {
     use super::*;
     use inkstone_graph::{Port, Tracer};
     use inkstone_tensor::NoWeights;
-    use inkstone_tensor::ops::Attend;
-    use inkstone_tensor::ops::Window;
+    use inkstone_tensor::ops::{Attend, Window};
     use inkstone_tensor::step::ROWS;
 
     /// Attention with a window over caches of a layer group.
