@@ -136,11 +136,11 @@ impl Kept {
     /// Makes nodes of a text. Returns those of its pages, where the page of the sequence is the node.
     fn insert(&mut self, text: &[u32]) -> Vec<Option<usize>> {
         let (of, groups) = (self.requests, self.groups.len());
-        let mut node = |page: usize| {
+        let node = |page: usize| {
             let text = &text[..text.len().min((page + 1) * PAGE)];
             let of_page = |node: &Node| (node.text.len() - 1) / PAGE == page;
             if let Some(at) = self.nodes.iter().position(|node| of_page(node) && node.text.starts_with(text)) {
-                return (text.len() % PAGE == 0 || self.nodes[at].of == of).then_some(at);
+                return (text.len().is_multiple_of(PAGE) || self.nodes[at].of == of).then_some(at);
             }
             let at = self.nodes.iter().position(|node| of_page(node) && text.starts_with(&node.text));
             let at = at.unwrap_or_else(|| {
@@ -151,7 +151,7 @@ impl Kept {
             (node.text, node.places[0], node.of) = (text.to_vec(), text.len() - page * PAGE, of);
             Some(at)
         };
-        (0..text.len().div_ceil(PAGE)).map(|page| node(page)).collect()
+        (0..text.len().div_ceil(PAGE)).map(node).collect()
     }
 
     /// A checkpoint of `len` tokens keeps rows on the nodes of a sequence, as far as the sequence has them.
