@@ -72,14 +72,15 @@ impl Scheduler {
         if caches.groups().len() < 2 {
             return;
         }
-        let new = before + 1..=s.fed;
-        let end = (s.fed == s.known).then_some(s.fed);
-        let parts = s.parts.iter().copied().filter(|len| new.contains(len));
-        let regular = Some(s.fed / EVERY * EVERY).filter(|len| new.contains(len));
-        for len in parts.chain(regular).chain(end) {
+        // Where a step ends within a page of another text, the page of the sequence is no node yet: the next step tries again.
+        let (fed, tables) = (s.fed, &mut s.tables);
+        s.parts.retain(|len| *len > fed || !caches.checkpoint(tables, *len) && *len == fed);
+        let new = before + 1..=fed;
+        let end = (fed == s.known).then_some(fed);
+        let regular = Some(fed / EVERY * EVERY).filter(|len| new.contains(len));
+        for len in regular.into_iter().chain(end) {
             caches.checkpoint(&mut s.tables, len);
         }
-        s.parts.retain(|len| *len > s.fed);
     }
 
     /// Offers the tokens of a sequence that gives back its pages. The token drawn last is not among them: no row has

@@ -80,6 +80,14 @@ fn a_long_beginning_that_requests_share_is_computed_once() {
 }
 
 #[test]
+fn a_shared_beginning_that_ends_with_a_step_within_a_page_is_kept() {
+    // Steps end after 50, 100 and 150 tokens, pages after 148 and 152.
+    let generator = Setup { chunk: 50, ..setup(20, 0) }.generator();
+    let found = [2, 3, 4, 5].map(|seed| cached(&generator, &[&text(150, 1)[..], &text(20, seed)].concat()));
+    assert_eq!(found, [0, 0, 150, 150]);
+}
+
+#[test]
 fn long_prompts_have_checkpoints_on_their_way() {
     let setup = Setup { context: 5000, sequences: 1, ..setup(20, 0) };
     let generator = setup.generator();

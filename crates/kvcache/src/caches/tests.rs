@@ -260,6 +260,31 @@ fn texts_that_share_rows_keep_them_once() {
     world.end();
 }
 
+#[test]
+fn a_text_that_parts_from_several_within_a_page_finds_the_rows_that_are_there() {
+    let mut world = World::new(&[(Group::Full, 800), (window(8, 0), 400)], 4);
+    let prompt = |seed| [text(30, 0), text(40, seed)].concat();
+    let (mut first, _) = world.begin(Salt::none(), &prompt(1000));
+    world.run(&mut first, 10);
+    assert!(world.caches.checkpoint(&mut first.tables, 70));
+    world.caches.release(&mut first.tables).unwrap();
+    // The second one computes all rows, and keeps those below the place where it parts. Its step ends behind it.
+    let (mut second, found) = world.begin(Salt::none(), &prompt(2000));
+    assert_eq!((found.hit, found.floor), (30, 0));
+    while second.fed < 33 {
+        assert!(world.step(&mut second, 11));
+    }
+    assert!(world.caches.checkpoint(&mut second.tables, 30));
+    world.caches.release(&mut second.tables).unwrap();
+    // Texts before, between and behind the two in the order of the tree.
+    for seed in [500, 1500, 2500] {
+        let (mut third, found) = world.begin(Salt::none(), &prompt(seed));
+        assert_eq!((found.hit, found.floor), (30, 30), "{seed}");
+        world.caches.release(&mut third.tables).unwrap();
+    }
+    world.end();
+}
+
 /// Sequences that begin, go on, fork, stop and compete for pages, with rows that are checked at every step.
 #[test]
 fn rows_are_always_those_of_the_text() {
