@@ -77,6 +77,16 @@ fn register_ahead(name: &str, steps: usize) {
     inkstone::engines::register(name, Arc::new(factory));
 }
 
+/// Whether tests run in their long form: `cargo xtask test --full`.
+pub fn is_full() -> bool {
+    std::env::var_os("INKSTONE_FULL").is_some()
+}
+
+/// Whether claims try fewer cases on an engine: a step takes long on drivers that compute on the CPU. The long form tries all.
+pub fn tries_few(engine: &str) -> bool {
+    engine == "wgpu" && !is_full()
+}
+
 /// Makes definitions panic if `cargo xtask test no-eval` runs the test: it runs the tests of the CPU engine, which must
 /// not call them.
 pub fn forbid_eval_if_asked() {

@@ -11,7 +11,7 @@ mod subjects;
 pub mod tiny;
 
 pub use clock::busy_time;
-pub use engines::{ahead, ahead_by, encoded, forbid_eval_if_asked, with_block_sums, with_buckets};
+pub use engines::{ahead, ahead_by, encoded, forbid_eval_if_asked, is_full, tries_few, with_block_sums, with_buckets};
 pub use npy::read_npy;
 pub use oracle::{assets, json, oracle, outside};
 pub use page::page_holds;

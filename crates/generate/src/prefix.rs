@@ -22,15 +22,9 @@ impl Scheduler {
 
     /// Whether a sequence that is about to begin waits for an earlier one, which is computing pages that both share.
     pub(crate) fn waits_for_prefix(&self, slot: usize) -> bool {
-        let page = self.caches.page();
-        let Some(s) = self.running[slot].as_ref().filter(|s| s.shares() && !s.looked_up) else { return false };
-        let earlier = self.running.iter().flatten().filter(|e| e.id < s.id && e.salt == s.salt && e.shares());
-        let mut earlier = earlier.filter(|e| !e.decodes() && e.can_continue());
-        // At least a page beyond what is there, and a token is left to compute.
-        earlier.any(|e| {
-            let end = (e.fed / page + 1) * page;
-            end <= e.known && end < s.known && e.tokens[..end] == s.tokens[..end]
-        })
+        let Some(s) = &self.running[slot] else { return false };
+        let mut earlier = self.running.iter().flatten().filter(|e| e.id < s.id && !e.decodes() && e.can_continue());
+        earlier.any(|e| e.computes_for(s, self.caches.page()))
     }
 
     /// Notes where the prompts of sequences that have not begun part from one whose rows are about to be computed: it sets
@@ -43,14 +37,13 @@ impl Scheduler {
         }
         for at in 0..running.len() {
             let (Some(s), Some(waiting)) = (&running[slot], &running[at]) else { continue };
-            if waiting.looked_up || waiting.salt != s.salt || !waiting.shares() || !s.shares() {
+            if !s.computes_for(waiting, caches.page()) {
                 continue;
             }
             let both = s.tokens[..s.known].iter().zip(&waiting.tokens[..waiting.known - 1]);
             let common = both.take_while(|(a, b)| a == b).count();
-            let whole = common / caches.page() * caches.page();
-            if let Some(s) = running[slot].as_mut().filter(|s| whole > s.fed) {
-                [common, whole].into_iter().for_each(|len| s.part_at(len));
+            if let Some(s) = &mut running[slot] {
+                [common, common / caches.page() * caches.page()].into_iter().for_each(|len| s.part_at(len));
             }
         }
     }
@@ -142,6 +135,13 @@ impl Sequence {
     /// Whether it shares pages with other sequences.
     pub fn shares(&self) -> bool {
         !matches!(self.goal, Goal::Logits)
+    }
+
+    /// Whether its next page of `page` tokens is also one of a sequence that has not begun, and has a token left to compute.
+    fn computes_for(&self, waiting: &Sequence, page: usize) -> bool {
+        let end = (self.fed / page + 1) * page;
+        let can_share = self.salt == waiting.salt && self.shares() && waiting.shares() && !waiting.looked_up;
+        can_share && end <= self.known && end < waiting.known && self.tokens[..end] == waiting.tokens[..end]
     }
 
     /// Whether beginnings of pages are to be copied before its next rows.

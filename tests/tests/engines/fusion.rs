@@ -7,7 +7,7 @@ use inkstone::kvcache::Format;
 use inkstone::tensor::DType;
 use inkstone::{Model, ModelOptions, Phase};
 use inkstone_tests::tiny::Tiny;
-use inkstone_tests::{assert_same_bits, assets, json, on_engines, oracle};
+use inkstone_tests::{assert_same_bits, assets, json, on_engines, oracle, tries_few};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -78,8 +78,7 @@ fn fusing_changes_no_bit(engine: &str) {
     let mixed = (engine == "cpu").then(mixed);
     for case in archs().into_iter().chain([story(), gemma()]).chain(mixed) {
         let wanted = case.open(engine, &all).logits(&case.ids, None).unwrap();
-        // With all or none, where kernels take long to compile.
-        let each_off = all.iter().filter(|_| engine != "wgpu").map(|off| vec![*off]);
+        let each_off = all.iter().filter(|_| !tries_few(engine)).map(|off| vec![*off]);
         for without in each_off.chain([vec![], all.clone()]) {
             let model = case.open(engine, &without);
             for chunk in CHUNKS {

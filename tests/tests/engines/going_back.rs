@@ -8,7 +8,7 @@ use inkstone::gguf::{Gguf, OpenOptions};
 use inkstone::tensor::ops::Window;
 use inkstone::tensor::{Group, Visible};
 use inkstone::{ModelOptions, Options, Session};
-use inkstone_tests::{Subject, ahead_by, on_engines};
+use inkstone_tests::{Subject, ahead_by, is_full, on_engines, tries_few};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -263,15 +263,13 @@ fn variants(engine: &str) -> Vec<String> {
 }
 
 fn texts_go_back_to_all_lengths_near_a_border_and_to_random_ones(engine: &str) {
-    let full = std::env::var_os("INKSTONE_FULL").is_some();
     for (case, engine) in CASES.iter().flat_map(|case| variants(engine).into_iter().map(move |engine| (case, engine))) {
         let mut rig = case.rig(&engine);
         let mut session = rig.begin(&text(case, PROMPT));
         let random = shuffled(1..session.ids().len(), 1);
-        let count = if full { random.len() } else { 8 };
+        let count = if is_full() { random.len() } else { 8 };
         let mut lengths = shuffled(rig.borders(&session).into_iter().chain(random.into_iter().take(count)), 2);
-        if engine == "wgpu" && !full {
-            // A step takes long on drivers that compute on the CPU.
+        if tries_few(&engine) {
             lengths.truncate(LENGTHS);
         }
         for (i, lengths) in lengths.chunks(LENGTHS).enumerate() {

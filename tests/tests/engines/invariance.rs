@@ -2,7 +2,7 @@
 
 use inkstone::tensor::sampling::{Chain, Draw, Stage, log_probs, sample};
 use inkstone::{Model, ModelOptions, Options, Reply, Stream, TokenScore};
-use inkstone_tests::{Subject, assert_same_bits, on_engines};
+use inkstone_tests::{Subject, assert_same_bits, on_engines, tries_few};
 
 /// Two layers, four query heads, two KV heads.
 const MODEL: &str = "llama";
@@ -58,8 +58,7 @@ fn splits_of(engine: &str, subject: &Subject, tokens: usize) {
     let (model, name) = (subject.open(engine, "f32", &ModelOptions::default()), subject.name);
     let ids = &subject.ids[..tokens];
     let whole = model.logits(ids, None).unwrap();
-    // Single rows are much work for drivers that compute on the CPU.
-    let every = if engine == "wgpu" { 6 } else { 1 };
+    let every = if tries_few(engine) { 6 } else { 1 };
     for n in 1..ids.len() {
         let rest_at_once = model.generator().logits(ids, &[n, usize::MAX]).unwrap();
         assert_same_bits(&rest_at_once, &whole, &format!("{name}: {n}, then the rest"));
@@ -111,8 +110,7 @@ fn draws_are_those_of_the_definition(engine: &str) {
 
 fn a_sequence_in_any_mixed_batch_has_the_bits_it_has_alone(engine: &str) {
     let ways = [0, 1, 3, 8].map(|chunk| [(chunk, 7), (chunk, 3)]).concat();
-    // Some of them, where a step takes long.
-    let ways = if engine == "wgpu" { &ways[3..5] } else { &ways };
+    let ways = if tries_few(engine) { &ways[3..5] } else { &ways };
     subjects().iter().for_each(|subject| batches_of(engine, subject, ways));
 }
 

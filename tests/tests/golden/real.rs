@@ -2,7 +2,7 @@
 
 use inkstone::kvcache::Format;
 use inkstone::{FinishReason, Model, ModelOptions, Options, Reply};
-use inkstone_tests::{arg_max, json, nats, on_engine, oracle};
+use inkstone_tests::{arg_max, is_full, json, nats, on_engine, oracle};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn a_closing_tag_does_not_end_a_text() {
 fn logits_and_nats_agree_with_float64(engine: &str) {
     let Some(model) = open(&on(engine)) else { return };
     let text = golden().texts.licence;
-    let tokens = if std::env::var_os("INKSTONE_FULL").is_some() { text.ids.len() } else { 64 };
+    let tokens = if is_full() { text.ids.len() } else { 64 };
     let (logits, found) = rows_and_nats(&model, &text, tokens);
     let far = |a: f64, b: f64| (a - b).abs();
     let mut most = [0f64; 2];

@@ -361,9 +361,7 @@ impl Caches {
     /// # Errors
     /// Like [`Caches::find`].
     pub fn peek(&mut self, salt: Salt, ids: &[u32], tables: &mut Tables) -> Result<Found, Error> {
-        let Caches { groups, pools, tree, checkpoints, path, .. } = self;
-        let hit =
-            tree.peek_of(salt, ids, ids.len(), path, |node, tokens| checkpoints.places(groups, pools, node, tokens));
+        let hit = self.search(salt, ids, ids.len());
         self.adopt(hit, tables)
     }
 
@@ -373,11 +371,18 @@ impl Caches {
     /// # Errors
     /// [`Error::NoMemory`], or [`Error::Boundary`] for tables with pages.
     pub fn find(&mut self, salt: Salt, ids: &[u32], most: usize, tables: &mut Tables) -> Result<Found, Error> {
-        let Caches { groups, pools, tree, checkpoints, path, .. } = self;
-        let hit = tree.find_of(salt, ids, most, path, |node, tokens| checkpoints.places(groups, pools, node, tokens));
+        let hit = self.search(salt, ids, most);
+        self.tree.found(&hit, &self.path, ids.len());
         let found = self.adopt(hit, tables)?;
         self.checkpoints.used(&self.path, self.page, found.floor);
         Ok(found)
+    }
+
+    /// The longest beginning in the tree, and its whole pages in the path. Of nodes that have equally many tokens of the last page
+    /// it is the one with most rows of windows.
+    fn search(&mut self, salt: Salt, ids: &[u32], most: usize) -> Hit {
+        let Caches { groups, pools, tree, checkpoints, path, .. } = self;
+        tree.peek_of(salt, ids, most, path, |node, tokens| checkpoints.places(groups, pools, node, tokens))
     }
 
     /// Adopts the pages of the nodes of the path, up to their floor.

@@ -122,35 +122,29 @@ impl PrefixTree {
     /// `pages` gets the whole pages in place of its contents; it needs a capacity of `ids.len()` divided by the tokens per
     /// page. Adopt the pages before the next eviction, which may free them.
     pub fn find(&mut self, salt: Salt, ids: &[u32], most: usize, pages: &mut Vec<u32>) -> Hit {
-        self.find_of(salt, ids, most, pages, no_rank)
+        let hit = self.peek(salt, ids, most, pages);
+        self.found(&hit, pages, ids.len());
+        hit
     }
 
-    /// The same; where a text parts from several nodes within a page, the node of the highest rank is found. The rank of a node
-    /// that has so many tokens of the page in common with the text is at most their number.
-    pub(crate) fn find_of(
-        &mut self,
-        salt: Salt,
-        ids: &[u32],
-        most: usize,
-        pages: &mut Vec<u32>,
-        rank: impl Fn(u32, usize) -> usize,
-    ) -> Hit {
-        let hit = self.peek_of(salt, ids, most, pages, rank);
+    /// Notes the use of the nodes of a hit: `pages` are its whole pages. `asked` tokens were searched for.
+    pub(crate) fn found(&mut self, hit: &Hit, pages: &[u32], asked: usize) {
         self.clock += 1;
         for &page in pages.iter().chain(hit.partial.as_ref().map(|partial| &partial.page)) {
             self.nodes.touch(page, self.clock);
         }
-        self.stats.asked += ids.len() as u64;
+        self.stats.asked += asked as u64;
         self.stats.hit += hit.tokens as u64;
-        hit
     }
 
     /// Like [`find`](PrefixTree::find), but changes neither the order of eviction nor the statistics.
     pub fn peek(&self, salt: Salt, ids: &[u32], most: usize, pages: &mut Vec<u32>) -> Hit {
-        self.peek_of(salt, ids, most, pages, no_rank)
+        // All nodes are alike.
+        self.peek_of(salt, ids, most, pages, |_, tokens| tokens)
     }
 
-    /// Like [`find_of`](PrefixTree::find_of).
+    /// The same; where a text parts from several nodes within a page, the node of the highest rank is found. The rank of a node
+    /// that has so many tokens of the page in common with the text is at most their number.
     pub(crate) fn peek_of(
         &self,
         salt: Salt,
@@ -174,9 +168,4 @@ impl PrefixTree {
         }
         hit
     }
-}
-
-/// All nodes are alike.
-fn no_rank(_: u32, tokens: usize) -> usize {
-    tokens
 }

@@ -125,21 +125,14 @@ impl Nodes {
     /// The same; of several such children the one of the highest rank, and of several with that rank any.
     pub fn longest_of(&self, parent: Parent, ids: &[u32], rank: impl Fn(u32, usize) -> usize) -> Option<(u32, usize)> {
         let (page, common) = self.longest(parent, ids)?;
+        // No rank is higher than the number of tokens, and no two nodes have the same whole page.
+        if common == self.page || rank(page, common) >= common {
+            return Some((page, common));
+        }
         let beginning = &ids[..common];
         let children = self.order[self.place(parent, beginning)..].iter().copied();
         let alike = children.take_while(|&p| self.parent(p) == parent && self.text(p).starts_with(beginning));
-        let mut best = (page, rank(page, common));
-        for page in alike {
-            // No rank is higher than the number of tokens.
-            if best.1 >= common {
-                break;
-            }
-            let own = rank(page, common);
-            if own > best.1 {
-                best = (page, own);
-            }
-        }
-        Some((best.0, common))
+        alike.chain([page]).max_by_key(|&page| rank(page, common)).map(|page| (page, common))
     }
 
     /// The family of the nodes with this salt, if there are any.

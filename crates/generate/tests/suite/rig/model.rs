@@ -166,12 +166,11 @@ impl Setup {
         config.file = self.file.clone();
         let file = self.attention.map_or_else(file, |seed| attention::file(seed, self.nan));
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect("a vocabulary");
-        let graphs = match self.attention {
-            Some(_) => {
-                ModelGraph::open_with(file, self.kv, |config| config.kv_window = self.window).expect("a sound model")
-            }
-            None => graphs(file, self.window),
-        };
+        let graphs = ModelGraph::open_with(file.clone(), self.kv, |config| config.kv_window = self.window);
+        let mut graphs = graphs.expect("a sound model");
+        if self.attention.is_none() {
+            shorten(&mut graphs, &file);
+        }
         Generator::new(Arc::new(graphs), Arc::new(tokenizer), engine, config, own)
     }
 
@@ -246,17 +245,14 @@ pub(super) fn write(metadata: &Metadata, tensors: &[Tensor]) -> Arc<Gguf> {
     Arc::new(Gguf::from_bytes(Arc::new(bytes), "made-up").expect("a sound file"))
 }
 
-/// The graphs of the file, without the layer and the norms. The caches have the layer group of the layer.
-fn graphs(file: Arc<Gguf>, window: Option<Window>) -> ModelGraph {
-    let layer = ModelGraph::open_with(file.clone(), KvFormats::default(), |config| config.kv_window = window);
-    let mut model = layer.expect("a sound model");
+/// Replaces the graphs by ones without the layer and the norms. The caches keep the layer group of the layer.
+fn shorten(model: &mut ModelGraph, file: &Gguf) {
     assert_eq!(model.config.vocab, VOCAB);
-    let (body, head) = (body(&*file).expect("a sound body"), head(&*file).expect("a sound head"));
+    let (body, head) = (body(file).expect("a sound body"), head(file).expect("a sound head"));
     model.set_graph(Kind::BODY, body).expect("states that can be copied");
     model.set_graph(Kind::HEAD, head).expect("states that can be copied");
     let copied = model.graph(Kind::COPY).expect("made anew").inputs().map(|(source, _)| source.to_string());
     assert!(copied.eq(["state history"]), "the keys and values of the layer are gone");
-    model
 }
 
 fn body(source: &dyn WeightSource) -> inkstone_graph::Result<Graph> {
